@@ -1,0 +1,61 @@
+"""Every failure the service can answer with: one table from stable code to HTTP status, title and URI.
+
+A detail says what failed, the rule, and the mend. It never holds a secret or a prompt's text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a code means on the wire: problem+json members of RFC 9457, and the SQLSTATE that carries it."""
+
+    status: int
+    type: str
+    title: str
+    sqlstate: str | None = None
+
+
+class Code(Enum):
+    """Stable codes. The names are the `code` member of a problem; a released name never changes."""
+
+    INVALID_DATA = Kind(422, "/errors/invalid-data", "The request does not follow the contract")
+    EMPTY_FILTER = Kind(400, "/errors/empty-filter", "A delete needs a filter", "SC001")
+    MALFORMED_BODY = Kind(400, "/errors/malformed-body", "The body is not the JSON it should be")
+    UNAUTHENTICATED = Kind(401, "/errors/unauthenticated", "The API key is missing, unknown or revoked")
+    CACHE_NOT_FOUND = Kind(404, "/errors/cache/not-found", "There is no such cache", "SC404")
+    ENTRY_NOT_FOUND = Kind(404, "/errors/cache/entry/not-found", "There is no such entry", "SC405")
+    ROUTE_NOT_FOUND = Kind(404, "/errors/not-found", "There is no such resource")
+    METHOD_NOT_ALLOWED = Kind(405, "/errors/method-not-allowed", "The resource has no such method")
+    CACHE_EXISTS = Kind(409, "/errors/cache/exists", "A cache of this name exists", "SC409")
+    BODY_TOO_LARGE = Kind(413, "/errors/body-too-large", "The body is larger than the service reads")
+    EMBEDDER_UNAVAILABLE = Kind(424, "/errors/embeddings/unavailable", "The embedder gave no vector")
+    TEXT_TOO_LONG = Kind(422, "/errors/embeddings/text-too-long", "The text is longer than the embedder reads")
+    DIMENSION_MISMATCH = Kind(422, "/errors/embeddings/dimensions", "The vector's length does not fit")
+    INTERNAL = Kind(500, "/errors/internal", "The service failed")
+    DATABASE_UNAVAILABLE = Kind(503, "/errors/database/unavailable", "The database does not answer")
+    SCHEMA_BEHIND = Kind(503, "/errors/database/schema-behind", "The database's schema is behind this release")
+
+    @property
+    def slug(self) -> str:
+        """The code as it stands on the wire, e.g. `cache_not_found`."""
+        return self.name.lower()
+
+
+@dataclass(eq=False)
+class SemcacheError(Exception):
+    """A failure with a stable code. `extra` becomes further members of the problem."""
+
+    code: Code
+    detail: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.code.slug}: {self.detail}"
+
+
+BY_SQLSTATE = {code.value.sqlstate: code for code in Code if code.value.sqlstate}

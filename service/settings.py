@@ -1,0 +1,80 @@
+"""Settings, read once from `SEMCACHE_*` variables and overridden by command-line flags.
+
+Times are seconds and sizes bytes unless the name says otherwise. Every limit on input stands here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_data_path
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEFAULT_TENANT = "default"
+DEFAULT_CACHE = "default"
+
+
+class Settings(BaseSettings):
+    """What an operator can set. A field `x_y` is the variable `SEMCACHE_X_Y`."""
+
+    model_config = SettingsConfigDict(env_prefix="SEMCACHE_", extra="ignore", frozen=True)
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("pgsemcache"),
+        description="where the embedded Postgres and exported models are kept",
+    )
+    database_url: SecretStr | None = Field(
+        None, description="postgresql://… of an own Postgres; unset: the embedded one in the data directory"
+    )
+    with_worker: bool | None = Field(
+        None, description="run the worker in a child process; unset: only with the embedded database"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
+
+    upstream: str | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
+
+    embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
+    embedder_model: str | None = Field(
+        None, description="a sentence-transformers name or path, or the remote model's name; unset: the bundled MiniLM"
+    )
+    embedder_url: str | None = Field(None, description="OpenAI-compatible base of a remote embedder, ends in /v1")
+    embedder_key: SecretStr | None = Field(None, description="bearer token for the remote embedder")
+    embedder_dimensions: int | None = Field(
+        None, ge=1, le=4000, description="length of the remote embedder's vectors; unset: asked once"
+    )
+    embedder_max_tokens: int | None = Field(
+        None, ge=1, description="how many tokens the remote embedder reads; unset: asked from /v1/models"
+    )
+    embedder_timeout: float = Field(5.0, gt=0, description="longest wait for the remote embedder")
+    embedder_threads: int = Field(0, ge=0, description="threads of one local embedding; 0 lets ONNX Runtime choose")
+    embedder_batch: int = Field(32, ge=1, le=1024, description="most texts embedded in one batch")
+    embedder_memory: int = Field(10_000, ge=0, description="texts whose vectors are remembered")
+
+    pool_min: int = Field(2, ge=0, description="database connections kept open")
+    pool_max: int = Field(10, ge=1, description="most database connections")
+    database_timeout: float = Field(2.0, gt=0, description="longest wait for one database operation")
+    breaker_failures: int = Field(3, ge=1, description="database failures in a row that open the circuit breaker")
+    breaker_retry: float = Field(0.5, gt=0, description="how often an open breaker tries the database again")
+
+    l1_entries: int = Field(10_000, ge=0, description="answers kept in process memory; 0 switches L1 off")
+    l1_bytes: int = Field(64 * 2**20, ge=0, description="bytes of answers kept in process memory")
+    lease_duration: float = Field(1.0, gt=0, le=60, description="how long a replica may trust its memory unasked")
+    usage_interval: float = Field(1.0, gt=0, description="how often hit counts are written")
+
+    exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
+
+    max_body_bytes: int = Field(8 * 2**20, ge=1024, description="largest request body")
+    max_json_depth: int = Field(64, ge=4, description="deepest nesting of a JSON body")
+    max_prompt_chars: int = Field(1_000_000, ge=1, description="longest prompt in the data API")
+    max_response_chars: int = Field(4_000_000, ge=1, description="longest response in the data API")
+    max_batch: int = Field(256, ge=1, description="most items of one batch call")
+    max_page: int = Field(500, ge=1, description="most rows of one page")
+    max_attributes: int = Field(16, ge=0, description="most attributes of an entry")
+    max_tags: int = Field(32, ge=0, description="most tags of an entry")
+
+
+__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "Settings"]
