@@ -1,0 +1,52 @@
+-- Remove rows that nobody can be served any more: flushed, expired for an hour, or of a deleted cache.
+-- Caller: the worker's task purge, again and again until it returns 0. Only a worker sees all tenants.
+-- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, and p_limit log rows older than p_keep_log.
+
+create or replace function semcache.purge_entries(p_limit integer, p_keep_log interval)
+returns integer
+language plpgsql
+set search_path from current
+as $$
+declare
+    v_tenant record;
+    v_removed integer := 0;
+begin
+    for v_tenant in
+        select d.tenant_id, array_agg(d.entry_id) as ids
+        from (
+            select e.tenant_id, e.entry_id
+            from entry e
+            join cache c using (cache_id)
+            where c.deleted_at is not null
+               or e.epoch < c.epoch
+               or e.expires_at < now() - interval '1 hour'
+            limit p_limit
+            for update of e skip locked
+        ) d
+        group by d.tenant_id
+    loop
+        v_removed := v_removed + remove_entries(v_tenant.tenant_id, v_tenant.ids);
+    end loop;
+
+    delete from request_log
+    where request_log_id in (
+        select r.request_log_id
+        from request_log r
+        where r.at < now() - p_keep_log
+        order by r.request_log_id
+        limit p_limit
+        for update skip locked
+    );
+
+    delete from lease
+    where name like 'replica:%'
+      and expires_at < now() - interval '1 hour';
+
+    return v_removed;
+end
+$$;
+
+comment on function semcache.purge_entries(integer, interval) is
+    'Removes a batch of entries that cannot be served any more, and old log rows; returns how many entries went.';
+revoke all on function semcache.purge_entries(integer, interval) from public;
+grant execute on function semcache.purge_entries(integer, interval) to semcache_worker;

@@ -1,0 +1,44 @@
+-- Note a verdict on an answer. wrong quarantines the entry, stale ends its life; both at once.
+-- Caller: feedback of the data API. Locks: the row, then record_invalidation's. Bound: one entry.
+-- Errors: SC405 when there is no such entry.
+
+create or replace function semcache.record_feedback(
+    p_tenant_id bigint,
+    p_cache_id bigint,
+    p_entry_id uuid,
+    p_verdict text,
+    p_similarity real,
+    p_prompt text,
+    p_prompt_verbatim json
+)
+returns bigint
+language plpgsql
+set search_path from current
+as $$
+declare
+    v_exact_key bytea;
+begin
+    update entry e
+    set quarantined_at = case when p_verdict = 'wrong' then coalesce(e.quarantined_at, now()) else e.quarantined_at end,
+        expires_at = case when p_verdict = 'stale' then least(e.expires_at, now()) else e.expires_at end
+    where e.tenant_id = p_tenant_id
+      and e.cache_id = p_cache_id
+      and e.entry_id = p_entry_id
+    returning e.exact_key into v_exact_key;
+
+    if not found then
+        raise exception 'there is no such entry'
+            using errcode = 'SC405';
+    end if;
+
+    insert into observation (tenant_id, cache_id, entry_id, similarity, verdict, source, prompt, prompt_verbatim)
+    values (p_tenant_id, p_cache_id, p_entry_id, p_similarity, p_verdict, 'feedback', p_prompt, p_prompt_verbatim);
+
+    return case when p_verdict <> 'correct' then record_invalidation(p_cache_id, v_exact_key) end;
+end
+$$;
+
+comment on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) is
+    'Notes a verdict on an answer; a wrong or stale one is not served any more. Returns the invalidation''s number, or null.';
+revoke all on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) from public;
+grant execute on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) to semcache_app, semcache_worker;

@@ -1,0 +1,46 @@
+-- Remove entries with their vectors and usage, and each output with its last entry.
+-- Caller: the other functions that delete; nobody removes rows of entry directly.
+-- Locks: the rows, in the order of ids. Bound: the ids given. Idempotent.
+
+create or replace function semcache.remove_entries(p_tenant_id bigint, p_entry_ids uuid[])
+returns integer
+language plpgsql
+set search_path from current
+as $$
+declare
+    v_outputs bigint[];
+begin
+    perform e.entry_id
+    from entry e
+    where e.tenant_id = p_tenant_id
+      and e.entry_id = any (p_entry_ids)
+    order by e.entry_id
+    for update;
+
+    with removed as (
+        delete from entry e
+        where e.tenant_id = p_tenant_id
+          and e.entry_id = any (p_entry_ids)
+        returning e.output_id
+    )
+    select array_agg(r.output_id)
+    into v_outputs
+    from removed r;
+
+    delete from output o
+    where o.tenant_id = p_tenant_id
+      and o.output_id = any (v_outputs)
+      and not exists (
+          select
+          from entry e
+          where e.output_id = o.output_id
+      );
+
+    return coalesce(cardinality(v_outputs), 0);
+end
+$$;
+
+comment on function semcache.remove_entries(bigint, uuid[]) is
+    'Removes entries with vectors and usage, and each output with its last entry; returns how many entries went.';
+revoke all on function semcache.remove_entries(bigint, uuid[]) from public;
+grant execute on function semcache.remove_entries(bigint, uuid[]) to semcache_app, semcache_worker;

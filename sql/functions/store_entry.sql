@@ -1,0 +1,106 @@
+-- Store one answer for one prompt. An entry of the same request and attributes is replaced, whatever state it is in.
+-- Caller: the service, after a store by the data API or a complete answer of the model.
+-- Locks: an advisory lock on the request, so that equal stores come one after the other; then record_invalidation's.
+-- Bound: one entry, its output, vector and usage, twice. Errors: SC404 when the cache is gone.
+
+create or replace function semcache.store_entry(
+    p_tenant_id bigint,
+    p_cache_id bigint,
+    p_scope_id bigint,
+    p_exact_key bytea,
+    p_attributes_key bytea,
+    p_prompt text,
+    p_prompt_verbatim json,
+    p_attributes jsonb,
+    p_tags text[],
+    p_provenance text,
+    p_ttl_ms bigint,
+    p_payload json,
+    p_prompt_tokens integer,
+    p_completion_tokens integer,
+    p_cost_ms real,
+    p_embedder_id integer,
+    p_vector halfvec
+)
+returns table (entry_id uuid, expires_at timestamptz, invalidation_id bigint)
+language plpgsql
+set search_path from current
+as $$
+declare
+    v_epoch bigint;
+    v_output_id bigint;
+    v_entry_id uuid;
+    v_expires_at timestamptz := now() + p_ttl_ms * interval '1 millisecond';
+    v_known boolean;
+begin
+    select c.epoch
+    into v_epoch
+    from cache c
+    where c.tenant_id = p_tenant_id
+      and c.cache_id = p_cache_id
+      and c.deleted_at is null;
+
+    if not found then
+        raise exception 'there is no such cache'
+            using errcode = 'SC404';
+    end if;
+
+    perform pg_advisory_xact_lock(hashtextextended(encode(p_exact_key, 'hex'), p_cache_id));
+
+    -- an answer under other attributes may be remembered for this request too, so it counts as known
+    v_known := exists (
+        select
+        from entry e
+        where e.tenant_id = p_tenant_id
+          and e.cache_id = p_cache_id
+          and e.exact_key = p_exact_key
+    );
+
+    if v_known then
+        perform remove_entries(
+            p_tenant_id,
+            array(
+                select e.entry_id
+                from entry e
+                where e.tenant_id = p_tenant_id
+                  and e.cache_id = p_cache_id
+                  and e.exact_key = p_exact_key
+                  and e.attributes_key = p_attributes_key
+                  and e.variant = 0
+            )
+        );
+    end if;
+
+    insert into output (tenant_id, payload, bytes, prompt_tokens, completion_tokens, cost_ms)
+    values (
+        p_tenant_id, p_payload, octet_length(p_payload::text), p_prompt_tokens, p_completion_tokens, p_cost_ms
+    )
+    returning output.output_id into v_output_id;
+
+    insert into entry (
+        tenant_id, cache_id, scope_id, output_id, epoch, exact_key, attributes_key,
+        prompt, prompt_verbatim, attributes, tags, provenance, expires_at
+    )
+    values (
+        p_tenant_id, p_cache_id, p_scope_id, v_output_id, v_epoch, p_exact_key, p_attributes_key,
+        p_prompt, p_prompt_verbatim, p_attributes, p_tags, p_provenance, v_expires_at
+    )
+    returning entry.entry_id into v_entry_id;
+
+    if p_vector is not null then
+        insert into embedding (tenant_id, embedder_id, scope_id, entry_id, vector)
+        values (p_tenant_id, p_embedder_id, p_scope_id, v_entry_id, p_vector);
+    end if;
+
+    entry_id := v_entry_id;
+    expires_at := v_expires_at;
+    invalidation_id := case when v_known then record_invalidation(p_cache_id, p_exact_key) end;
+    return next;
+end
+$$;
+
+comment on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec) is
+    'Stores one answer for one prompt and returns its entry; invalidation_id is set when replicas may remember an older one.';
+revoke all on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec) from public;
+grant execute on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec)
+    to semcache_app, semcache_worker;
