@@ -1,7 +1,5 @@
 -- The first schema: tenants, caches, request identity, entries with their vectors and answers, and coherence.
 
-set local search_path = semcache, public;
-
 create function current_tenant() returns bigint
 language sql stable parallel safe
 as $$
@@ -201,7 +199,7 @@ create table entry (
     unique (cache_id, exact_key, attributes_key, variant)
 );
 
-create index entry_listing on entry (cache_id, created_at, entry_id);
+create index entry_listing on entry (cache_id, epoch, created_at, entry_id);
 create index entry_expiry on entry (expires_at) where expires_at is not null;
 create index entry_output on entry (output_id);
 create index entry_scope on entry (scope_id);
@@ -415,5 +413,6 @@ grant update (revoked_at) on api_key to semcache_app;
 grant select, insert, update, delete on cache, scope, entry, output, entry_usage, lease, invalidation
     to semcache_app, semcache_worker;
 grant select, insert, delete on embedding, request_log to semcache_app, semcache_worker;
+grant update on request_log to semcache_worker;
 grant select, insert on model, sampling_config, observation, audit_log to semcache_app, semcache_worker;
 grant usage on sequence invalidation_clock to semcache_app, semcache_worker;

@@ -16,12 +16,22 @@ begin
         from (
             select e.tenant_id, e.entry_id
             from entry e
-            join cache c using (cache_id)
-            where c.deleted_at is not null
-               or e.epoch < c.epoch
-               or e.expires_at < now() - interval '1 hour'
-            limit p_limit
-            for update of e skip locked
+            where e.entry_id in (
+                select x.entry_id
+                from cache c
+                join entry x on x.cache_id = c.cache_id and x.epoch < c.epoch
+                union all
+                select x.entry_id
+                from cache c
+                join entry x on x.cache_id = c.cache_id
+                where c.deleted_at is not null
+                union all
+                select x.entry_id
+                from entry x
+                where x.expires_at < now() - interval '1 hour'
+                limit p_limit
+            )
+            for update skip locked
         ) d
         group by d.tenant_id
     loop

@@ -1,0 +1,299 @@
+"""The tables as SQLAlchemy sees them: what `pgsemcache db check` compares the database with.
+
+The DDL is in `migrations/versions`; these are never created from here.
+"""
+
+from __future__ import annotations
+
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSON, JSONB
+from sqlalchemy.types import TypeEngine
+
+metadata = MetaData(schema="semcache")
+
+
+def _column(name: str, type_: type[TypeEngine[object]] | TypeEngine[object], *args: object, null: bool = False) -> Column[object]:
+    return Column(name, type_, *args, nullable=null)  # type: ignore[arg-type]
+
+
+def _key(name: str, type_: type[TypeEngine[object]] = BigInteger) -> Column[object]:
+    return Column(name, type_, Identity(always=True), primary_key=True)
+
+
+def _at(name: str, *, null: bool = False) -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=null)
+
+
+def _refers(name: str, type_: type[TypeEngine[object]] = BigInteger, *, to: str | None = None, **options: object) -> Column[object]:
+    table = to or name.removesuffix("_id")
+    return Column(name, type_, ForeignKey(f"semcache.{table}.{name}", **options), nullable=False)  # type: ignore[arg-type]
+
+
+def _tenant() -> Column[object]:
+    return _refers("tenant_id")
+
+
+tenant = Table(
+    "tenant",
+    metadata,
+    _key("tenant_id"),
+    _column("name", Text),
+    _at("created_at"),
+    UniqueConstraint("name"),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    _key("api_key_id"),
+    _tenant(),
+    _column("key_hash", LargeBinary),
+    _column("hint", Text),
+    _at("created_at"),
+    _at("revoked_at", null=True),
+    UniqueConstraint("key_hash"),
+)
+
+cache = Table(
+    "cache",
+    metadata,
+    _key("cache_id"),
+    _tenant(),
+    _column("name", Text),
+    _column("policy", JSONB),
+    _column("epoch", BigInteger),
+    _at("created_at"),
+    _at("updated_at"),
+    _at("deleted_at", null=True),
+    Index("cache_name", "tenant_id", "name", unique=True, postgresql_where=text("deleted_at is null")),
+    Index("cache_deleted", "deleted_at", postgresql_where=text("deleted_at is not null")),
+)
+
+embedder = Table(
+    "embedder",
+    metadata,
+    _key("embedder_id", Integer),
+    _column("kind", Text),
+    _column("name", Text),
+    _column("revision", Text),
+    _column("dimensions", Integer),
+    _column("max_tokens", Integer, null=True),
+    _column("probe", ARRAY(REAL), null=True),
+    _at("created_at"),
+    UniqueConstraint("name", "revision", "dimensions"),
+)
+
+model = Table(
+    "model",
+    metadata,
+    _key("model_id"),
+    _tenant(),
+    _column("model_key", LargeBinary),
+    _column("name", Text),
+    _column("revision", Text, null=True),
+    _column("tokenizer", Text, null=True),
+    _column("chat_template", Text, null=True),
+    _column("dtype", Text, null=True),
+    _column("quantization", Text, null=True),
+    _column("kv_cache_dtype", Text, null=True),
+    _column("engine_version", Text, null=True),
+    _at("created_at"),
+    UniqueConstraint("tenant_id", "model_key"),
+)
+
+sampling_config = Table(
+    "sampling_config",
+    metadata,
+    _key("sampling_config_id"),
+    _tenant(),
+    _column("config_key", LargeBinary),
+    _column("config", JSON),
+    _at("created_at"),
+    UniqueConstraint("tenant_id", "config_key"),
+)
+
+scope = Table(
+    "scope",
+    metadata,
+    _key("scope_id"),
+    _tenant(),
+    _refers("cache_id"),
+    _column("scope_key", LargeBinary),
+    _refers("model_id"),
+    _refers("sampling_config_id"),
+    _column("canonical_version", SmallInteger),
+    _column("parts", JSONB),
+    _column("ann_index", Text, null=True),
+    _column("ann_rows", BigInteger, null=True),
+    _at("created_at"),
+    UniqueConstraint("cache_id", "scope_key"),
+)
+
+output = Table(
+    "output",
+    metadata,
+    _key("output_id"),
+    _tenant(),
+    _column("payload", JSON),
+    _column("bytes", Integer),
+    _column("prompt_tokens", Integer, null=True),
+    _column("completion_tokens", Integer, null=True),
+    _column("cost_ms", REAL, null=True),
+    _at("created_at"),
+)
+
+entry = Table(
+    "entry",
+    metadata,
+    Column("entry_id", Uuid, primary_key=True),
+    _tenant(),
+    _refers("cache_id"),
+    _refers("scope_id"),
+    _refers("output_id"),
+    _column("epoch", BigInteger),
+    _column("exact_key", LargeBinary),
+    _column("attributes_key", LargeBinary),
+    _column("variant", SmallInteger),
+    _column("prompt", Text),
+    _column("prompt_verbatim", JSON, null=True),
+    _column("attributes", JSONB),
+    _column("tags", ARRAY(Text)),
+    _column("provenance", Text),
+    _column("pinned", Boolean),
+    _at("quarantined_at", null=True),
+    _at("created_at"),
+    _at("expires_at", null=True),
+    UniqueConstraint("cache_id", "exact_key", "attributes_key", "variant"),
+    Index("entry_listing", "cache_id", "epoch", "created_at", "entry_id"),
+    Index("entry_expiry", "expires_at", postgresql_where=text("expires_at is not null")),
+    Index("entry_output", "output_id"),
+    Index("entry_scope", "scope_id"),
+    Index("entry_tags", "tags", postgresql_using="gin"),
+    Index(
+        "entry_attributes",
+        "attributes",
+        postgresql_using="gin",
+        postgresql_ops={"attributes": "jsonb_path_ops"},
+    ),
+)
+
+embedding = Table(
+    "embedding",
+    metadata,
+    _tenant(),
+    Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id"), primary_key=True),
+    _column("scope_id", BigInteger),
+    Column("entry_id", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="CASCADE"), primary_key=True),
+    _column("vector", HALFVEC()),
+    Index("embedding_scope", "scope_id"),
+    postgresql_partition_by="list (embedder_id)",
+)
+
+entry_usage = Table(
+    "entry_usage",
+    metadata,
+    Column("entry_id", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="CASCADE"), primary_key=True),
+    _tenant(),
+    _column("hits", BigInteger),
+    _at("last_hit_at", null=True),
+)
+
+request_log = Table(
+    "request_log",
+    metadata,
+    _key("request_log_id"),
+    _at("at"),
+    _tenant(),
+    _refers("cache_id"),
+    _column("scope_key", LargeBinary, null=True),
+    _column("session", Text, null=True),
+    _column("entry_id", Uuid, null=True),
+    _column("outcome", Text),
+    _column("reason", Text),
+    _column("similarity", REAL, null=True),
+    _column("latency_ms", REAL),
+    _column("stages", JSONB),
+    _column("tokens_saved", Integer),
+    _column("tokens_spent", Integer),
+    _column("cost_ms", REAL, null=True),
+    Index("request_log_cache", "cache_id", "at"),
+    Index("request_log_at", "at", postgresql_using="brin"),
+)
+
+observation = Table(
+    "observation",
+    metadata,
+    _key("observation_id"),
+    _at("at"),
+    _tenant(),
+    _refers("cache_id"),
+    _column("entry_id", Uuid),
+    _column("similarity", REAL, null=True),
+    _column("verdict", Text),
+    _column("source", Text),
+    _column("prompt", Text, null=True),
+    _column("prompt_verbatim", JSON, null=True),
+    Index("observation_cache", "cache_id", "at"),
+    Index("observation_entry", "entry_id"),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("holder", Uuid),
+    _at("expires_at"),
+    _column("confirmed", BigInteger),
+)
+
+invalidation = Table(
+    "invalidation",
+    metadata,
+    Column("invalidation_id", BigInteger, primary_key=True, autoincrement=False),
+    _column("cache_id", BigInteger, null=True),
+    _column("exact_key", LargeBinary, null=True),
+    _at("at"),
+    Index("invalidation_at", "at"),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    _key("audit_log_id"),
+    _at("at"),
+    _tenant(),
+    _column("cache_id", BigInteger, null=True),
+    _column("action", Text),
+    _column("detail", JSONB),
+    Index("audit_log_tenant", "tenant_id", "at"),
+)
+
+sql_file = Table(
+    "sql_file",
+    metadata,
+    Column("path", Text, primary_key=True),
+    _column("checksum", LargeBinary),
+    _at("applied_at"),
+)
+
+__all__ = ["metadata"]
