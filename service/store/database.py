@@ -1,0 +1,221 @@
+"""The one door to Postgres: a pool whose connections act as the app role, for one tenant at a time, within a deadline.
+
+A frozen database must not freeze its callers: a watchdog cuts the wire of an operation that is over its time, and after
+a few failures in a row a circuit breaker refuses further ones at once, until a probe in the background succeeds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from service.errors import BY_SQLSTATE, Code, SemcacheError
+
+Row = dict[str, Any]
+
+
+class Connection(AsyncConnection[Row]):
+    """A connection that knows which tenant its session was last set to."""
+
+    tenant_id: int | None = None
+
+
+logger = logging.getLogger("semcache.database")
+
+CONFIGURE = """
+select
+    set_config('search_path', format('semcache, %I', n.nspname), false),
+    set_config('ivfflat.probes', %(probes)s, false),
+    set_config('ivfflat.iterative_scan', 'relaxed_order', false),
+    set_config('ivfflat.max_probes', %(max_probes)s, false),
+    set_config('hnsw.ef_search', %(ef_search)s, false),
+    set_config('hnsw.iterative_scan', 'relaxed_order', false)
+from pg_catalog.pg_extension e
+join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+where e.extname = 'vector'
+"""
+FAR = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How the door is sized. Times in seconds."""
+
+    pool_min: int = 2
+    pool_max: int = 10
+    timeout: float = 2.0
+    bulk_timeout: float = 120.0
+    breaker_failures: int = 3
+    breaker_retry: float = 0.5
+    probes: int = 10
+    ef_search: int = 40
+
+
+class Database:
+    """Connections of one service process to one database.
+
+    `on_down` is called, in a thread, before each probe of an open breaker: it may start a server again.
+    """
+
+    def __init__(
+        self, url: str, limits: Limits, *, role: str = "semcache_app", on_down: Callable[[], None] | None = None
+    ) -> None:
+        self._url, self._limits, self._role, self._on_down = url, limits, role, on_down
+        self._pool: AsyncConnectionPool[Connection] | None = None
+        self._failures = 0
+        self._recovery: asyncio.Task[None] | None = None
+
+    @property
+    def up(self) -> bool:
+        """Whether the breaker is closed: operations are tried."""
+        return self._pool is not None and self._recovery is None
+
+    async def open(self) -> None:
+        """Open the pool; a database that is down now is waited for in the background."""
+        self._pool = self._new_pool()
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        if self._recovery is not None:
+            self._recovery.cancel()
+            await asyncio.gather(self._recovery, return_exceptions=True)
+        if self._pool is not None:
+            await self._pool.close(timeout=1)
+
+    @asynccontextmanager
+    async def tenant(self, tenant_id: int, *, bulk: bool = False) -> AsyncIterator[Connection]:
+        """A connection that sees the rows of this tenant alone. Each statement is a transaction of its own.
+
+        Raises: SemcacheError(DATABASE_UNAVAILABLE) when the database does not answer in time, or with the code of
+        an SQLSTATE of ours.
+        """
+        async with self.connection(bulk=bulk) as connection:
+            if connection.tenant_id != tenant_id:
+                await connection.execute(
+                    "select set_config('semcache.tenant_id', %s, false)", (str(tenant_id),), prepare=True
+                )
+                connection.tenant_id = tenant_id
+            yield connection
+
+    @asynccontextmanager
+    async def connection(self, *, bulk: bool = False) -> AsyncIterator[Connection]:
+        """A connection for what belongs to no tenant. Raises as `tenant` does."""
+        if self._pool is None or self._recovery is not None:
+            raise _unavailable("the database has not answered, and is tried again in the background")
+        pool, timeout = self._pool, self._limits.bulk_timeout if bulk else self._limits.timeout
+        try:
+            connection = await pool.getconn(timeout=self._limits.timeout)
+        except (PoolTimeout, psycopg.Error) as error:
+            self._note_failure()
+            raise _unavailable("no connection to the database was free in time") from error
+        watchdog = asyncio.get_running_loop().call_later(timeout, _cut, connection)
+        try:
+            yield connection
+            self._failures = 0
+        except psycopg.Error as error:
+            raise self._translate(error, connection) from error
+        finally:
+            watchdog.cancel()
+            await pool.putconn(connection)
+
+    def _translate(self, error: psycopg.Error, connection: Connection) -> SemcacheError:
+        """Our own SQLSTATEs keep their code, a lost connection opens the breaker, anything else is a fault of ours."""
+        code = BY_SQLSTATE.get(error.sqlstate or "")
+        if code is not None:
+            return SemcacheError(code, str(error.diag.message_primary))
+        gone = connection.closed or connection.broken or isinstance(error, psycopg.OperationalError)
+        if gone:
+            self._note_failure()
+            return _unavailable("the database did not answer")
+        logger.error("a statement failed: %s (SQLSTATE %s)", error.diag.message_primary, error.sqlstate)
+        return SemcacheError(Code.INTERNAL, f"a statement failed with SQLSTATE {error.sqlstate}")
+
+    def _note_failure(self) -> None:
+        self._failures += 1
+        if self._failures >= self._limits.breaker_failures and self._recovery is None:
+            logger.warning("the database does not answer; it is tried every %s s", self._limits.breaker_retry)
+            self._recovery = asyncio.create_task(self._recover(), name="semcache database recovery")
+
+    async def _recover(self) -> None:
+        """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""
+        while not await self._answers():
+            await asyncio.sleep(self._limits.breaker_retry)
+        old, self._pool = self._pool, self._new_pool()
+        await self._pool.open(wait=False)
+        self._failures, self._recovery = 0, None
+        logger.warning("the database answers again")
+        if old is not None:
+            await old.close(timeout=0)
+
+    async def _answers(self) -> bool:
+        try:
+            if self._on_down is not None:
+                await asyncio.to_thread(self._on_down)
+            connection = await AsyncConnection.connect(self._url, connect_timeout=2, autocommit=True)
+        except (psycopg.Error, SemcacheError, OSError):
+            return False
+        watchdog = asyncio.get_running_loop().call_later(self._limits.timeout, _cut, connection)
+        try:
+            await connection.execute("select 1")
+        except psycopg.Error:
+            return False
+        finally:
+            watchdog.cancel()
+            with contextlib.suppress(psycopg.Error):
+                await connection.close()
+        return True
+
+    def _new_pool(self) -> AsyncConnectionPool[Connection]:
+        return AsyncConnectionPool(
+            self._url,
+            connection_class=Connection,
+            kwargs={"autocommit": True, "connect_timeout": 2, "row_factory": dict_row, "application_name": "semcache"},
+            min_size=self._limits.pool_min,
+            max_size=self._limits.pool_max,
+            configure=self._configure,
+            reconnect_timeout=FAR,
+            open=False,
+            name="semcache",
+        )
+
+    async def _configure(self, connection: Connection) -> None:
+        await register_vector_async(connection)
+        limits = self._limits
+        await connection.execute(
+            CONFIGURE,
+            {
+                "probes": str(limits.probes),
+                "max_probes": str(limits.probes * 8),
+                "ef_search": str(limits.ef_search),
+            },
+        )
+        await connection.execute(
+            "select set_config('role', %s, false), set_config('statement_timeout', %s, false)",
+            (self._role, str(int(limits.bulk_timeout * 1000))),
+        )
+
+
+def _cut(connection: AsyncConnection[Any]) -> None:
+    """End whatever waits on this connection. Asking the server to cancel could itself hang."""
+    with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+def _unavailable(detail: str) -> SemcacheError:
+    return SemcacheError(Code.DATABASE_UNAVAILABLE, detail)
+
+
+__all__ = ["Connection", "Database", "Limits", "Row"]

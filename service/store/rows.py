@@ -1,0 +1,103 @@
+"""What the store gives back: rows as frozen values, with the field names of the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NewType
+from uuid import UUID
+
+TenantId = NewType("TenantId", int)
+CacheId = NewType("CacheId", int)
+ScopeId = NewType("ScopeId", int)
+EmbedderId = NewType("EmbedderId", int)
+InvalidationId = NewType("InvalidationId", int)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """A cache with the policy keys that were set on it."""
+
+    tenant_id: TenantId
+    cache_id: CacheId
+    name: str
+    policy: dict[str, Any]
+    epoch: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRow:
+    """A scope that exists, and the kind of its approximate index if it has one."""
+
+    scope_id: ScopeId
+    ann_index: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry that a lookup may serve. `payload` is the answer's JSON text; `age` and `ttl` count from the reading.
+
+    similarity: cosine, 0 to 1; age and ttl: seconds, ttl None where the entry does not expire.
+    """
+
+    entry_id: UUID
+    prompt: str
+    attributes: dict[str, str]
+    tags: list[str]
+    provenance: str
+    created_at: datetime
+    payload: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    similarity: float
+    age: float
+    ttl: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """An entry as the data API shows it."""
+
+    entry_id: UUID
+    prompt: str
+    payload: str
+    model: str
+    attributes: dict[str, str]
+    tags: list[str]
+    provenance: str
+    pinned: bool
+    quarantined_at: datetime | None
+    created_at: datetime
+    expires_at: datetime | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    hits: int
+    last_hit_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """What is to be stored. `vector` is None for what can only be found exactly."""
+
+    scope_id: ScopeId
+    exact_key: bytes
+    attributes_key: bytes
+    prompt: str
+    payload: str
+    provenance: str
+    attributes: dict[str, str]
+    tags: list[str]
+    ttl_ms: int | None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry that was acknowledged. `invalidation_id` is set where replicas may remember an older answer."""
+
+    entry_id: UUID
+    invalidation_id: InvalidationId | None

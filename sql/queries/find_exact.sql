@@ -1,0 +1,39 @@
+-- The scope, and in it the newest living answer to exactly this request that has the attributes asked for.
+-- No row: the scope does not exist, so nothing can be near either. One round trip, three index look-ups.
+select
+    s.scope_id,
+    s.ann_index,
+    found.*
+from semcache.scope s
+join semcache.cache c using (cache_id)
+left join lateral (
+    select
+        e.entry_id,
+        e.prompt,
+        e.prompt_verbatim,
+        e.attributes,
+        e.tags,
+        e.provenance,
+        e.created_at,
+        extract(epoch from now() - e.created_at)::float8 as age,
+        extract(epoch from e.expires_at - now())::float8 as ttl,
+        o.payload::text as payload,
+        o.prompt_tokens,
+        o.completion_tokens
+    from semcache.entry e
+    join semcache.output o using (output_id)
+    where e.tenant_id = s.tenant_id
+      and e.cache_id = s.cache_id
+      and e.exact_key = %(exact_key)s
+      and e.attributes @> %(attributes)s
+      and e.epoch = c.epoch
+      and e.quarantined_at is null
+      and (e.expires_at is null or e.expires_at > now())
+      and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
+    order by e.created_at desc, e.entry_id
+    limit 1
+) found on true
+where s.tenant_id = %(tenant_id)s
+  and s.cache_id = %(cache_id)s
+  and s.scope_key = %(scope_key)s
+  and c.deleted_at is null

@@ -1,0 +1,14 @@
+-- Caches by name, a page at a time.
+select
+    c.cache_id,
+    c.name,
+    c.policy,
+    c.epoch,
+    c.created_at,
+    c.updated_at
+from semcache.cache c
+where c.tenant_id = %(tenant_id)s
+  and c.deleted_at is null
+  and (%(after)s::text is null or c.name > %(after)s)
+order by c.name
+limit %(limit)s

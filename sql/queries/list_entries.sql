@@ -1,0 +1,30 @@
+-- Living entries of a cache in the order of their making, a page at a time, after the last row of the page before.
+select
+    e.entry_id,
+    e.prompt,
+    e.prompt_verbatim,
+    e.attributes,
+    e.tags,
+    e.provenance,
+    e.pinned,
+    e.quarantined_at,
+    e.created_at,
+    e.expires_at,
+    o.payload::text as payload,
+    o.prompt_tokens,
+    o.completion_tokens,
+    m.name as model,
+    coalesce(u.hits, 0) as hits,
+    u.last_hit_at
+from semcache.entry e
+join semcache.output o using (output_id)
+join semcache.scope s using (scope_id)
+join semcache.model m using (model_id)
+left join semcache.entry_usage u using (entry_id)
+where e.tenant_id = %(tenant_id)s
+  and e.cache_id = %(cache_id)s
+  and e.epoch = %(epoch)s
+  and (e.expires_at is null or e.expires_at > now())
+  and (%(after_at)s::timestamptz is null or (e.created_at, e.entry_id) > (%(after_at)s, %(after_id)s::uuid))
+order by e.created_at, e.entry_id
+limit %(limit)s

@@ -1,0 +1,11 @@
+-- Why requests of a cache were not served, most frequent first.
+select
+    r.reason,
+    count(*) as requests
+from semcache.request_log r
+where r.tenant_id = %(tenant_id)s
+  and r.cache_id = %(cache_id)s
+  and r.outcome in ('miss', 'bypass', 'refresh', 'error')
+  and (%(since)s::timestamptz is null or r.at >= %(since)s)
+group by r.reason
+order by requests desc, r.reason
