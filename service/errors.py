@@ -27,6 +27,7 @@ class Code(Enum):
     EMPTY_FILTER = Kind(400, "/errors/empty-filter", "A delete needs a filter", "SC001")
     MALFORMED_BODY = Kind(400, "/errors/malformed-body", "The body is not the JSON it should be")
     UNAUTHENTICATED = Kind(401, "/errors/unauthenticated", "The API key is missing, unknown or revoked")
+    NO_UPSTREAM = Kind(404, "/errors/upstream/none", "No model server is set up for this request")
     CACHE_NOT_FOUND = Kind(404, "/errors/cache/not-found", "There is no such cache", "SC404")
     ENTRY_NOT_FOUND = Kind(404, "/errors/cache/entry/not-found", "There is no such entry", "SC405")
     ROUTE_NOT_FOUND = Kind(404, "/errors/not-found", "There is no such resource")
@@ -37,8 +38,11 @@ class Code(Enum):
     TEXT_TOO_LONG = Kind(422, "/errors/embeddings/text-too-long", "The text is longer than the embedder reads")
     DIMENSION_MISMATCH = Kind(422, "/errors/embeddings/dimensions", "The vector's length does not fit")
     INTERNAL = Kind(500, "/errors/internal", "The service failed")
+    UPSTREAM_UNREACHABLE = Kind(502, "/errors/upstream/unreachable", "The model server could not be reached")
+    UPSTREAM_BROKEN = Kind(502, "/errors/upstream/broken", "The model server broke off its answer")
     DATABASE_UNAVAILABLE = Kind(503, "/errors/database/unavailable", "The database does not answer")
     SCHEMA_BEHIND = Kind(503, "/errors/database/schema-behind", "The database's schema is behind this release")
+    UPSTREAM_TIMEOUT = Kind(504, "/errors/upstream/timeout", "The model server did not answer in time")
 
     @property
     def slug(self) -> str:

@@ -9,11 +9,20 @@ from pathlib import Path
 from typing import Literal
 
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DEFAULT_TENANT = "default"
 DEFAULT_CACHE = "default"
+
+
+class UpstreamTarget(BaseModel):
+    """One model server: its base URL, which ends in /v1, and its bearer token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str
+    key: SecretStr | None = None
 
 
 class Settings(BaseSettings):
@@ -36,6 +45,20 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
 
     upstream: str | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
+    upstream_key: SecretStr | None = Field(None, description="bearer token for the model server")
+    upstreams: dict[str, UpstreamTarget] = Field(
+        default_factory=dict,
+        description='model servers by model name, as {"name": {"url": "http://host:8001/v1", "key": "…"}}; '
+        "other models go to the upstream",
+    )
+    upstream_forward_authorization: bool = Field(
+        False, description="hand the caller's Authorization to a model server that has no key of its own here"
+    )
+    upstream_connect_timeout: float = Field(5.0, gt=0, description="longest wait for a connection to a model server")
+    upstream_first_byte_timeout: float = Field(600.0, gt=0, description="longest wait for an answer's headers")
+    upstream_read_timeout: float = Field(600.0, gt=0, description="longest silence inside an answer")
+    upstream_pool_timeout: float = Field(10.0, gt=0, description="longest wait for a free connection")
+    upstream_max_connections: int = Field(1_000, ge=1, description="most connections to all model servers")
 
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
@@ -77,4 +100,4 @@ class Settings(BaseSettings):
     max_tags: int = Field(32, ge=0, description="most tags of an entry")
 
 
-__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "Settings"]
+__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "Settings", "UpstreamTarget"]
