@@ -1,0 +1,136 @@
+"""A list of messages as the last user turn and everything around it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
+from service.identity.messages import TEXT_PARTS, MessageReader, malformed
+from service.identity.scope import Namespace
+from service.identity.tier import Reason
+
+_SYSTEM_ROLES = ("system", "developer")
+_TOOL_RESULTS = ("tool", "function", "function_call_output", "custom_tool_call_output")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One user message and where it stands: the digests of the message and of the messages before it."""
+
+    system: str | None
+    before: str | None
+    said: str
+
+    def key(self, namespace: Namespace) -> bytes:
+        place = [namespace.tenant, namespace.cache, self.system, self.before, self.said]
+        return digest([CANONICAL_VERSION, "turn", *place])
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the messages or the prompt of a request give to its identity.
+
+    `said` is the digest of the last user message as sent, `parts` those of the parts of the scope around it.
+    `last` is the last user turn, `earlier` the one before it.
+    """
+
+    said: str
+    text: str | None
+    exact: Reason | None = None
+    bypass: Reason | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+    last: Turn | None = None
+    earlier: Turn | None = None
+
+
+def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = ()) -> Spoken:
+    """Splits messages at the last user message. `instructions` stand before them, in the system part.
+
+    Raises SemcacheError where they have not the form of the API.
+    """
+    if not isinstance(raw, list) or not raw:
+        raise malformed("The messages", "must be a list that is not empty")
+    reader = MessageReader(trust_urls=trust_urls)
+    messages = [reader.read(message) for message in raw]
+    first = next((i for i, m in enumerate(messages) if m.get("role") not in _SYSTEM_ROLES), len(messages))
+    users = [i for i, m in enumerate(messages) if m.get("role") == "user"]
+    at = users[-1] if users else len(messages)
+
+    head = [*instructions, *messages[:first]]
+    system = hexdigest(head) if head else None
+    before = _digest_of(messages[first:at])
+    parts: dict[str, str] = {}
+    if system:
+        parts["system"] = system
+    if before:
+        parts["history"] = before
+    if not users:
+        return Spoken(hexdigest(None), None, _reason_after(messages) or Reason.NO_TEXT, reader.bypass, parts)
+
+    message, after = messages[at], messages[at + 1 :]
+    if after or len(message) != 2 or not isinstance(message.get("content"), str):
+        parts["last_turn"] = hexdigest([_shape(message), after])
+    said, text = hexdigest(message), semantic_text(_text(message.get("content")))
+    earlier = None
+    if len(users) > 1:
+        then = users[-2]
+        earlier = Turn(system, _digest_of(messages[first:then]), hexdigest(messages[then]))
+    exact = _reason_after(after) or _reason_in(message.get("content"), text)
+    return Spoken(said, text, exact, reader.bypass, parts, Turn(system, before, said), earlier)
+
+
+def semantic_text(text: str) -> str | None:
+    """NFC, each run of white space one space, none at the ends; case as it is. None if nothing is left."""
+    return " ".join(unicodedata.normalize("NFC", text).split()) or None
+
+
+def _digest_of(messages: list[Any]) -> str | None:
+    return hexdigest(messages) if messages else None
+
+
+def _text(content: Any) -> str:
+    if not isinstance(content, list):
+        return content or ""
+    return "\n".join(part if isinstance(part, str) else part["text"] for part in content if _is_text(part))
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or part.get("type") in TEXT_PARTS
+
+
+def _shape(message: dict[str, Any]) -> dict[str, Any]:
+    """The message without its texts, which similarity compares."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return message | {"content": ""}
+    if isinstance(content, list):
+        return message | {"content": [_part_shape(part) for part in content]}
+    return message
+
+
+def _part_shape(part: Any) -> Any:
+    if isinstance(part, str):
+        return ""
+    return part | {"text": ""} if _is_text(part) else part
+
+
+def _reason_after(messages: list[dict[str, Any]]) -> Reason | None:
+    """Why what follows the last user message, or stands without one, allows exact hits only."""
+    if not messages:
+        return None
+    last = messages[-1]
+    if last.get("role", last.get("type")) in _TOOL_RESULTS:
+        return Reason.TOOL_RESULT_LAST
+    return Reason.LAST_TURN_NOT_USER
+
+
+def _reason_in(content: Any, text: str | None) -> Reason | None:
+    if isinstance(content, list) and not all(_is_text(part) for part in content):
+        return Reason.NON_TEXT_LAST_TURN
+    return Reason.NO_TEXT if text is None else None
+
+
+__all__ = ["Spoken", "Turn", "read_messages", "semantic_text"]

@@ -1,0 +1,218 @@
+"""The identity of a request: which stored answers may be right for it.
+
+The functions for request bodies never fail: a body that has not the form of its API is passed by the cache
+(`Tier.BYPASS`, reason `malformed`) and left to the model server to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from service.errors import SemcacheError
+from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
+from service.identity.conversation import Spoken, read_messages, semantic_text
+from service.identity.fields import split
+from service.identity.messages import malformed
+from service.identity.model import ModelIdentity
+from service.identity.sampling import is_sampled, normal_sampling
+from service.identity.scope import Namespace, Scope, build_scope
+from service.identity.tier import Reason, Tier, bypass_reason, exact_reason, response_bypass_reason
+
+Endpoint = Literal["chat", "completion", "response", "embedding"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPolicy:
+    """What a cache's policy says about identity: who shares answers, and whether URLs name their content."""
+
+    share: Literal["tenant", "user"] = "tenant"
+    trust_image_urls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a request is.
+
+    `text` is the text of the last user message with white space and Unicode normalised, None if there is
+    none. `exact_key` (32 bytes) covers the scope and that message as sent. `tier` is the widest tier that the
+    request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn`
+    (32 bytes) names this point of the conversation, whatever the model and sampling; `conversation` is the
+    `turn` of the request that came before it, None for a first one. A bypassed request's keys must not be
+    looked up.
+    """
+
+    scope: Scope
+    text: str | None
+    exact_key: bytes
+    tier: Tier
+    reason: Reason | None
+    sampled: bool
+    turn: bytes | None
+    conversation: bytes | None
+
+
+def identify_chat(
+    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
+) -> Identity:
+    """The identity of a body of `/v1/chat/completions`."""
+    return _lenient(_chat, "chat", body, namespace=namespace, model=model, policy=policy)
+
+
+def identify_completion(
+    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
+) -> Identity:
+    """The identity of a body of `/v1/completions`."""
+    return _lenient(_completion, "completion", body, namespace=namespace, model=model, policy=policy)
+
+
+def identify_response(
+    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
+) -> Identity:
+    """The identity of a body of `/v1/responses`."""
+    return _lenient(_response, "response", body, namespace=namespace, model=model, policy=policy)
+
+
+def identify_embedding(
+    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
+) -> Identity:
+    """The identity of a body of `/v1/embeddings`: exact only, and each encoding by itself."""
+    return _lenient(_embedding, "embedding", body, namespace=namespace, model=model, policy=policy)
+
+
+def strict_chat(
+    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
+) -> Identity:
+    """As `identify_chat`, but raises SemcacheError (`invalid_data`) where that one would say `malformed`."""
+    spoken, fields = _chat(body, policy)
+    return _assemble("chat", body, spoken, fields, namespace=namespace, model=model, policy=policy)
+
+
+Reader = Callable[[Mapping[str, Any], KeyPolicy], tuple[Spoken, Collection[str]]]
+
+
+def _lenient(
+    read: Reader,
+    endpoint: Endpoint,
+    body: Mapping[str, Any],
+    *,
+    namespace: Namespace,
+    model: ModelIdentity,
+    policy: KeyPolicy,
+) -> Identity:
+    try:
+        spoken, fields = read(body, policy)
+        return _assemble(endpoint, body, spoken, fields, namespace=namespace, model=model, policy=policy)
+    except SemcacheError:
+        scope = build_scope(namespace, model, {}, {"endpoint": hexdigest(endpoint)})
+        return Identity(scope, None, scope.key, Tier.BYPASS, Reason.MALFORMED, True, None, None)
+
+
+def _chat(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
+    _require_object(body)
+    return read_messages(body.get("messages"), trust_urls=policy.trust_image_urls), ("messages",)
+
+
+def _completion(body: Mapping[str, Any], _: KeyPolicy) -> tuple[Spoken, Collection[str]]:
+    _require_object(body)
+    prompt = body.get("prompt")
+    text = _only_text(prompt)
+    if text is not None:
+        parts: dict[str, str] = {"last_turn": hexdigest("list")} if isinstance(prompt, list) else {}
+        normal = semantic_text(text)
+        spoken = Spoken(hexdigest(prompt), normal, None if normal else Reason.NO_TEXT, parts=parts)
+    elif isinstance(prompt, list) and prompt:
+        texts = all(isinstance(item, str) for item in prompt)
+        spoken = Spoken(hexdigest(prompt), None, Reason.SEVERAL_PROMPTS if texts else Reason.TOKEN_PROMPT)
+    elif prompt is None and body.get("prompt_embeds") is not None:
+        spoken = Spoken(hexdigest(None), None)
+    else:
+        raise malformed("A prompt", "must be a text, a list of texts, or tokens")
+    return spoken, ("prompt",)
+
+
+def _response(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
+    _require_object(body)
+    said, instructions = body.get("input"), body.get("instructions")
+    spoken = read_messages(
+        [{"role": "user", "content": said}] if isinstance(said, str) else said,
+        trust_urls=policy.trust_image_urls,
+        instructions=() if instructions is None else ({"instructions": instructions},),
+    )
+    if isinstance(said, str):
+        spoken = replace(spoken, parts={**spoken.parts, "last_turn": hexdigest("text")})
+    return spoken, ("input", "instructions")
+
+
+def _embedding(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
+    _require_object(body)
+    if body.get("messages") is not None:
+        talk = read_messages(body["messages"], trust_urls=policy.trust_image_urls)
+        return Spoken(talk.said, None, Reason.EMBEDDING, talk.bypass, talk.parts), ("messages",)
+    if body.get("input") is None:
+        raise malformed("An embedding request", "must have an input")
+    return Spoken(hexdigest(body["input"]), None, Reason.EMBEDDING), ("input",)
+
+
+def _assemble(
+    endpoint: Endpoint,
+    body: Mapping[str, Any],
+    spoken: Spoken,
+    fields: Collection[str],
+    *,
+    namespace: Namespace,
+    model: ModelIdentity,
+    policy: KeyPolicy,
+) -> Identity:
+    sampling, rest = split(body, spoken=fields, model=model.name, by_user=policy.share == "user")
+    parts: dict[str, str] = {"endpoint": hexdigest(endpoint), **spoken.parts}
+    for name, members in rest.items():
+        parts[name] = hexdigest(members)
+    scope = build_scope(namespace, model, normal_sampling(sampling), parts)
+    tier, reason = _tier(endpoint, body, spoken)
+    return Identity(
+        scope=scope,
+        text=spoken.text,
+        exact_key=digest([CANONICAL_VERSION, "exact", scope.key.hex(), spoken.said]),
+        tier=tier,
+        reason=reason,
+        sampled=endpoint != "embedding" and is_sampled(sampling),
+        turn=spoken.last.key(namespace) if spoken.last else None,
+        conversation=spoken.earlier.key(namespace) if spoken.earlier else None,
+    )
+
+
+def _tier(endpoint: Endpoint, body: Mapping[str, Any], spoken: Spoken) -> tuple[Tier, Reason | None]:
+    bypass = bypass_reason(body) or spoken.bypass
+    if endpoint == "response":
+        bypass = bypass or response_bypass_reason(body)
+    if bypass:
+        return Tier.BYPASS, bypass
+    exact = spoken.exact or exact_reason(body)
+    return (Tier.EXACT, exact) if exact else (Tier.SEMANTIC, None)
+
+
+def _require_object(body: Any) -> None:
+    if not isinstance(body, Mapping):
+        raise malformed("The body", "must be a JSON object")
+
+
+def _only_text(prompt: Any) -> str | None:
+    item = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
+    return item if isinstance(item, str) else None
+
+
+__all__ = [
+    "Identity",
+    "KeyPolicy",
+    "Namespace",
+    "Reason",
+    "Scope",
+    "Tier",
+    "identify_chat",
+    "identify_completion",
+    "identify_embedding",
+    "identify_response",
+    "strict_chat",
+]
