@@ -40,7 +40,9 @@ def escape_colons(sql: str) -> str:
 
 def is_ours(_object: object, name: str | None, kind: str, reflected: bool, _compare_to: object) -> bool:
     """Leave out what appears with the data: partitions and approximate indexes."""
-    made_later = reflected and name is not None and name.startswith(("embedding_", "ann_")) and kind in ("table", "index")
+    made_later = (
+        reflected and name is not None and name.startswith(("embedding_", "ann_")) and kind in ("table", "index")
+    )
     return not made_later or name == "embedding_scope"
 
 

@@ -62,7 +62,8 @@ class Settings(BaseSettings):
 
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
-        None, description="a sentence-transformers name or path, or the remote model's name; unset: the bundled MiniLM"
+        None,
+        description="a sentence-transformers name or path, or the remote model's name; unset: the bundled MiniLM",
     )
     embedder_url: str | None = Field(None, description="OpenAI-compatible base of a remote embedder, ends in /v1")
     embedder_key: SecretStr | None = Field(None, description="bearer token for the remote embedder")

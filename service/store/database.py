@@ -11,14 +11,15 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
+from psycopg.abc import Params
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -31,6 +32,13 @@ class Connection(AsyncConnection[Row]):
     """A connection that knows which tenant its session was last set to."""
 
     tenant_id: int | None = None
+
+    async def one(self, statement: LiteralString, values: Params | None = None, *, prepare: bool | None = None) -> Row:
+        """The row of a statement that always gives one."""
+        row = await (await self.execute(statement, values, prepare=prepare)).fetchone()
+        if row is None:
+            raise SemcacheError(Code.INTERNAL, "a statement that always gives a row gave none")
+        return row
 
 
 logger = logging.getLogger("semcache.database")
@@ -71,7 +79,12 @@ class Database:
     """
 
     def __init__(
-        self, url: str, limits: Limits, *, role: str = "semcache_app", on_down: Callable[[], None] | None = None
+        self,
+        url: str,
+        limits: Limits,
+        *,
+        role: str = "semcache_app",
+        on_down: Callable[[], None] | None = None,
     ) -> None:
         self._url, self._limits, self._role, self._on_down = url, limits, role, on_down
         self._pool: AsyncConnectionPool[Connection] | None = None
@@ -152,7 +165,7 @@ class Database:
     async def _recover(self) -> None:
         """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""
         while not await self._answers():
-            await asyncio.sleep(self._limits.breaker_retry)
+            await asyncio.sleep(self._limits.breaker_retry)  # noqa: ASYNC110 - nothing tells of a server's return
         old, self._pool = self._pool, self._new_pool()
         await self._pool.open(wait=False)
         self._failures, self._recovery = 0, None
@@ -182,7 +195,12 @@ class Database:
         return AsyncConnectionPool(
             self._url,
             connection_class=Connection,
-            kwargs={"autocommit": True, "connect_timeout": 2, "row_factory": dict_row, "application_name": "semcache"},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": 2,
+                "row_factory": dict_row,
+                "application_name": "semcache",
+            },
             min_size=self._limits.pool_min,
             max_size=self._limits.pool_max,
             configure=self._configure,
@@ -210,7 +228,10 @@ class Database:
 
 def _cut(connection: AsyncConnection[Any]) -> None:
     """End whatever waits on this connection. Asking the server to cancel could itself hang."""
-    with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as wire:
+    with (
+        contextlib.suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as wire,
+    ):
         wire.shutdown(socket.SHUT_RDWR)
 
 

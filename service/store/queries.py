@@ -14,7 +14,7 @@ from service.resources import sql_dir
 def query(name: str) -> LiteralString:
     """The statement of `sql/queries/NAME.sql`, without its header of comments."""
     lines = (sql_dir() / "queries" / f"{name}.sql").read_text().splitlines()
-    return cast("LiteralString", "\n".join(line for line in lines if not line.startswith("--")))
+    return cast("LiteralString", "\n".join(line for line in lines if not line.startswith("--")))  # type: ignore[redundant-cast]
 
 
 @cache

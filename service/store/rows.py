@@ -37,9 +37,9 @@ class ScopeRow:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An entry that a lookup may serve. `payload` is the answer's JSON text; `age` and `ttl` count from the reading.
+    """An entry that a lookup may serve. `payload` is the answer's JSON text.
 
-    similarity: cosine, 0 to 1; age and ttl: seconds, ttl None where the entry does not expire.
+    similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire.
     """
 
     entry_id: UUID
@@ -97,7 +97,7 @@ class NewEntry:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An entry that was acknowledged. `invalidation_id` is set where replicas may remember an older answer."""
+    """An acknowledged entry; `invalidation_id` is set where replicas may remember an older answer."""
 
     entry_id: UUID
     invalidation_id: InvalidationId | None

@@ -5,6 +5,8 @@ The DDL is in `migrations/versions`; these are never created from here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
@@ -27,29 +29,28 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import JSON, JSONB
-from sqlalchemy.types import TypeEngine
 
 metadata = MetaData(schema="semcache")
 
 
-def _column(name: str, type_: type[TypeEngine[object]] | TypeEngine[object], *args: object, null: bool = False) -> Column[object]:
-    return Column(name, type_, *args, nullable=null)  # type: ignore[arg-type]
+def _column(name: str, type_: Any, *args: Any, null: bool = False) -> Column[Any]:
+    return Column(name, type_, *args, nullable=null)
 
 
-def _key(name: str, type_: type[TypeEngine[object]] = BigInteger) -> Column[object]:
+def _key(name: str, type_: Any = BigInteger) -> Column[Any]:
     return Column(name, type_, Identity(always=True), primary_key=True)
 
 
-def _at(name: str, *, null: bool = False) -> Column[object]:
+def _at(name: str, *, null: bool = False) -> Column[Any]:
     return Column(name, DateTime(timezone=True), nullable=null)
 
 
-def _refers(name: str, type_: type[TypeEngine[object]] = BigInteger, *, to: str | None = None, **options: object) -> Column[object]:
+def _refers(name: str, type_: Any = BigInteger, *, to: str | None = None, **options: Any) -> Column[Any]:
     table = to or name.removesuffix("_id")
-    return Column(name, type_, ForeignKey(f"semcache.{table}.{name}", **options), nullable=False)  # type: ignore[arg-type]
+    return Column(name, type_, ForeignKey(f"semcache.{table}.{name}", **options), nullable=False)
 
 
-def _tenant() -> Column[object]:
+def _tenant() -> Column[Any]:
     return _refers("tenant_id")
 
 
