@@ -1,0 +1,157 @@
+"""Export a sentence-transformers model to ONNX.
+
+`python -m service.embed.export FOLDER MODELS_DIR REVISION NAME` is a child process of the service, since only
+here torch is needed. The whole pipeline (transformer, pooling, dense layers, normalisation) becomes one graph
+from token ids to the sentence's vector. Processes that export at the same time take turns, a crash leaves
+nothing that is taken for a model, and a graph whose vectors are not sentence-transformers' own is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
+
+from service.embed.local import FORMAT, Exported, Pipeline
+
+TOLERANCE = 1e-5
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+SAMPLES = (
+    "?",
+    "When does the last ferry leave?",
+    "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.",
+    "港へ行く最後のバスは何時ですか。 Когда отходит паром? 🚢",
+    "A list of harbours, with the depth of each and the light that marks it. " * 6,
+)
+
+
+class Graph(torch.nn.Module):
+    """The model's modules as one function of tensors."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+        features: dict[str, Any] = dict(zip(INPUTS, tensors, strict=False))
+        first, *others = self.model
+        features = _static(first, features) if isinstance(first, StaticEmbedding) else first(features)
+        for module in others:
+            features = module(features)
+        return cast("torch.Tensor", features["sentence_embedding"])
+
+
+def _static(module: StaticEmbedding, features: dict[str, Any]) -> dict[str, Any]:
+    """A masked mean over padded ids: the same as the module's own forward, which wants ragged ids."""
+    mask = features["attention_mask"].unsqueeze(-1).float()
+    weights = cast("torch.Tensor", module.embedding.weight)
+    rows = torch.nn.functional.embedding(features["input_ids"], weights)
+    return features | {"sentence_embedding": (rows * mask).sum(1) / mask.sum(1)}
+
+
+def export(folder: Path, models_dir: Path, revision: str, name: str) -> None:
+    """Put the exported model under `models_dir/revision`, unless another process just did."""
+    models_dir.mkdir(parents=True, exist_ok=True)
+    with (models_dir / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = models_dir / revision
+        if Exported.read(kept) is not None:
+            return
+        for leftover in (kept, *models_dir.glob(".export-*")):
+            shutil.rmtree(leftover, ignore_errors=True)
+        making = Path(tempfile.mkdtemp(prefix=".export-", dir=models_dir))
+        try:
+            _write(folder, making, revision, name)
+            _sync(making)
+            making.rename(kept)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+
+def _write(folder: Path, into: Path, revision: str, name: str) -> None:
+    model = SentenceTransformer(str(folder), device="cpu").float().eval()
+    static = isinstance(model[0], StaticEmbedding)
+    inputs = list(INPUTS[:2]) if static else _inputs(model)
+    tokenizer = _tokenizer(model)
+    tokenizer.save(str(into / "tokenizer.json"))
+    _write_graph(model, inputs, into / "model.onnx")
+    exported = Exported(
+        format=FORMAT,
+        name=name,
+        revision=revision,
+        dimensions=len(model.encode(SAMPLES[0])),
+        max_tokens=_max_tokens(model),
+        prompt=model.prompts.get(model.default_prompt_name or "") or "",
+        pad_id=0 if static else int(model.tokenizer.pad_token_id or 0),
+        special_tokens=not static,
+        inputs=inputs,
+    )
+    _check(model, Pipeline(into, exported))
+    exported.write(into)
+
+
+def _inputs(model: SentenceTransformer) -> list[str]:
+    given = {key for key, value in model.preprocess([SAMPLES[0]]).items() if isinstance(value, torch.Tensor)}
+    if not {"input_ids", "attention_mask"} <= given <= set(INPUTS):
+        raise ValueError(f"the model wants {sorted(given)}; only text models over {INPUTS} are supported")
+    return [name for name in INPUTS if name in given]
+
+
+def _tokenizer(model: SentenceTransformer) -> Tokenizer:
+    fast = model.tokenizer if isinstance(model.tokenizer, Tokenizer) else model.tokenizer.backend_tokenizer
+    tokenizer = Tokenizer.from_str(fast.to_str())
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _max_tokens(model: SentenceTransformer) -> int | None:
+    limit = model.max_seq_length
+    return int(limit) if limit is not None and math.isfinite(limit) and limit < 10**6 else None
+
+
+def _write_graph(model: SentenceTransformer, inputs: list[str], path: Path) -> None:
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
+    ids = torch.ones(3, 7, dtype=torch.int64)
+    torch.onnx.export(
+        Graph(model),
+        (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
+        path,
+        input_names=inputs,
+        output_names=["sentence_embedding"],
+        dynamic_shapes=(tuple({0: batch, 1: length} for _ in inputs),),
+        dynamo=True,
+        verbose=False,
+    )
+
+
+def _check(model: SentenceTransformer, pipeline: Pipeline) -> None:
+    """Compare with sentence-transformers, one by one and as a padded batch."""
+    wanted = model.encode(list(SAMPLES), normalize_embeddings=True)
+    for got in (pipeline.embed(SAMPLES), [pipeline.embed([text])[0] for text in SAMPLES]):
+        for expected, vector in zip(wanted, got, strict=True):
+            if isinstance(vector, np.ndarray) and np.abs(vector - expected).max() > TOLERANCE:
+                raise ValueError("the exported graph gives other vectors than sentence-transformers")
+
+
+def _sync(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    export(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
