@@ -1,0 +1,60 @@
+"""What one request may ask of the cache. A caller can only tighten what the cache's policy allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["semantic", "exact", "off"]
+
+# From wide to narrow.
+_MODES: tuple[Mode, ...] = ("semantic", "exact", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The controls of one request; None is "not asked", 0 is a value.
+
+    namespace: the cache's name. ttl: seconds that the answer may be served, if it is stored. threshold: least
+    similarity, 0 to 1. mode: how wide to look. refresh: serve no stored answer, store the new one (RFC 9111
+    no-cache). no_store: store nothing of this request. max_age: oldest stored answer to serve, in seconds.
+    only_if_cached: never ask the model. tags: of the stored entry. session_id: who asks, for the request
+    graph. salt: pairs that keep requests apart beyond the key. variants: how many answers are to be kept for
+    one prompt.
+    """
+
+    namespace: str | None = None
+    ttl: float | None = None
+    threshold: float | None = None
+    mode: Mode | None = None
+    refresh: bool = False
+    no_store: bool = False
+    max_age: float | None = None
+    only_if_cached: bool = False
+    tags: tuple[str, ...] = ()
+    session_id: str | None = None
+    salt: tuple[tuple[str, str], ...] = ()
+    variants: int | None = None
+
+
+def tighten_mode(policy: Mode, controls: Controls) -> Mode:
+    """The narrower of the policy's mode and the caller's."""
+    return max(policy, controls.mode or policy, key=_MODES.index)
+
+
+def tighten_threshold(policy: float, controls: Controls) -> float:
+    """The higher of the policy's threshold and the caller's."""
+    return policy if controls.threshold is None else max(policy, controls.threshold)
+
+
+def tighten_ttl(default: float | None, maximum: float | None, controls: Controls) -> float | None:
+    """Seconds until the answer expires; None is never.
+
+    The caller may ask for up to `maximum`, or up to `default` where there is no maximum.
+    """
+    bound = default if maximum is None else maximum
+    asked = default if controls.ttl is None else controls.ttl
+    return min((value for value in (asked, bound) if value is not None), default=None)
+
+
+__all__ = ["Controls", "Mode", "tighten_mode", "tighten_threshold", "tighten_ttl"]

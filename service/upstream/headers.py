@@ -1,0 +1,58 @@
+"""Which headers cross the proxy: none of a connection's own (RFC 9110, 7.6.1), none of a caller's secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+Headers = list[tuple[bytes, bytes]]
+"""Pairs as ASGI has them: names in lower case, values as they came."""
+
+_CONNECTION = {
+    b"connection",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"proxy-connection",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
+    b"upgrade",
+}
+_SECRETS = {b"authorization", b"cookie", b"api-key", b"x-api-key"}
+# Made anew for the next hop; only the identity encoding is asked for, so that relayed answers can be read.
+_REQUEST_OWN = _CONNECTION | _SECRETS | {b"host", b"content-length", b"accept-encoding", b"expect"}
+_ANSWER_OWN = _CONNECTION | {b"date", b"server"}
+
+
+def request_headers(
+    headers: Iterable[tuple[bytes, bytes]], *, key: str | None, forward_authorization: bool = False
+) -> Headers:
+    """What the model server gets of a caller's headers, with `key` as bearer token.
+
+    The caller's own Authorization goes on only under `forward_authorization`, and never in place of `key`.
+    """
+    given = list(headers)
+    passed = [*_without(given, _REQUEST_OWN), (b"accept-encoding", b"identity")]
+    if key is not None:
+        passed.append((b"authorization", b"Bearer " + key.encode()))
+    elif forward_authorization:
+        passed += [pair for pair in given if pair[0].lower() == b"authorization"]
+    return passed
+
+
+def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """What the caller gets of the model server's headers; `x-cache…` and `age` are this cache's to say."""
+    given = [(name.lower(), value) for name, value in headers]
+    own = set(_ANSWER_OWN) | {b"age"}
+    if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in given):
+        own |= {b"content-encoding", b"content-length"}
+    return [(name, value) for name, value in _without(given, own) if not name.startswith(b"x-cache")]
+
+
+def _without(headers: list[tuple[bytes, bytes]], dropped: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    lines = (value for name, value in headers if name.lower() == b"connection")
+    named = {token.strip().lower() for line in lines for token in line.split(b",")}
+    return ((n.lower(), value) for n, value in headers if n.lower() not in dropped and n.lower() not in named)
+
+
+__all__ = ["Headers", "answer_headers", "request_headers"]

@@ -1,0 +1,71 @@
+"""JSON on the wire, where any JSON text must survive: U+0000, lone surrogates, integers of any size."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined] # absent from typeshed
+from typing import Any, NoReturn
+
+import orjson
+
+_WHITE = " \t\n\r"
+_BIG_INTEGER = re.compile(rb"(?<![.\d])\d{20}")  # orjson would make a float of it
+
+
+def dump(value: Any) -> bytes:
+    """Compact JSON in UTF-8; lone surrogates stand as `\\udXXX` escapes, so the bytes are always valid."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def parse(raw: bytes | str) -> Any:
+    """The value of a JSON text. Raises ValueError where it is none; NaN and Infinity are none."""
+    text = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
+    if not _BIG_INTEGER.search(text):
+        try:
+            return orjson.loads(text)
+        except ValueError:
+            pass  # lone surrogates, which JSON allows and orjson does not
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def edit_object(raw: bytes, *, drop: Collection[str] = (), add: Mapping[str, Any] | None = None) -> bytes:
+    """The JSON object `raw` without the members `drop` and with those of `add`; the rest keeps its bytes.
+
+    Numbers stay as they were spelt and escapes as they were escaped, which parsing and dumping would not do.
+    """
+    added = add or {}
+    text = raw.decode("utf-8", "surrogatepass")
+    kept = [member for name, member in _members(text) if name not in drop and name not in added]
+    new = [f"{dump(name).decode()}:{dump(value).decode()}" for name, value in added.items()]
+    return ("{" + ",".join(kept + new) + "}").encode("utf-8", "surrogatepass")
+
+
+def _members(text: str) -> Iterator[tuple[str, str]]:
+    decoder = json.JSONDecoder()
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "}":
+        start = at
+        name, at = scanstring(text, at + 1)
+        _, at = decoder.raw_decode(text, _skip(text, _skip(text, at) + 1))
+        yield name, text[start:at]
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _WHITE:
+        at += 1
+    return at
+
+
+__all__ = ["dump", "edit_object", "parse"]
