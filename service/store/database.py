@@ -26,6 +26,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from service.errors import BY_SQLSTATE, Code, SemcacheError
 
 Row = dict[str, Any]
+DriverError = psycopg.Error  # what a connection outside the door may raise
 
 
 class Connection(AsyncConnection[Row]):
@@ -90,6 +91,11 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] | None = None
         self._failures = 0
         self._recovery: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the database is. Holds the password: never logged."""
+        return self._url
 
     @property
     def up(self) -> bool:
@@ -164,8 +170,8 @@ class Database:
 
     async def _recover(self) -> None:
         """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""
-        while not await self._answers():
-            await asyncio.sleep(self._limits.breaker_retry)  # noqa: ASYNC110 - nothing tells of a server's return
+        while not await self._answers():  # noqa: ASYNC110 - nothing tells of a server that comes back
+            await asyncio.sleep(self._limits.breaker_retry)
         old, self._pool = self._pool, self._new_pool()
         await self._pool.open(wait=False)
         self._failures, self._recovery = 0, None
@@ -239,4 +245,4 @@ def _unavailable(detail: str) -> SemcacheError:
     return SemcacheError(Code.DATABASE_UNAVAILABLE, detail)
 
 
-__all__ = ["Connection", "Database", "Limits", "Row"]
+__all__ = ["Connection", "Database", "DriverError", "Limits", "Row"]

@@ -140,7 +140,7 @@ async def ensure_scope(
                 "canonical_version": canonical_version,
                 "parts": Jsonb(parts),
                 "model_key": model_key,
-                "model": Jsonb(model),
+                "model": Jsonb({name: value and to_columns(value)[0] for name, value in model.items()}),
                 "config_key": config_key,
                 "config": config,
             },

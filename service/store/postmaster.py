@@ -42,7 +42,7 @@ _SETTINGS = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
-_NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+_NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
 
 _log = logging.getLogger("semcache.store.postmaster")
 

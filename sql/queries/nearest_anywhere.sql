@@ -4,6 +4,7 @@ select
     e.entry_id,
     e.prompt,
     e.prompt_verbatim,
+    e.attributes,
     e.created_at,
     e.expires_at is not null and e.expires_at <= now() as expired,
     e.quarantined_at is not null as quarantined,

@@ -1,0 +1,110 @@
+"""Keeps a replica's memory coherent: what was invalidated is served nowhere once that is acknowledged.
+
+A replica may serve from memory only under a lease that the database granted. It renews the lease a few times per
+duration and follows, before it trusts the new lease, every invalidation recorded since. Whoever invalidates waits until
+each replica with a live lease has confirmed, or that lease has run out (C. Gray and D. Cheriton, "Leases", SOSP 1989).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from uuid import UUID, uuid4
+
+from service.errors import SemcacheError
+from service.memory.replica import ReplicaMemory
+from service.store import leases
+from service.store.database import Database, DriverError
+from service.store.notifications import INVALIDATION, listen
+from service.store.rows import InvalidationId
+
+SAFETY = 0.95  # the share of a lease that is used: two clocks may run at slightly different speeds
+RENEWALS = 3
+
+logger = logging.getLogger("semcache.coherence")
+
+
+class Coherence:
+    """One replica's lease and its loop. `duration` in seconds."""
+
+    def __init__(self, db: Database, memory: ReplicaMemory, duration: float) -> None:
+        self._db, self._memory, self._duration = db, memory, duration
+        self._holder: UUID = uuid4()
+        self._confirmed: InvalidationId | None = None
+        self._news = asyncio.Event()
+        self._confirmation = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._keep_lease(), name="semcache lease"),
+            asyncio.create_task(self._keep_listening(), name="semcache listen"),
+        ]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._memory.trust(0.0)
+        with contextlib.suppress(SemcacheError):
+            await leases.end(self._db, self._holder)
+
+    async def invalidated(
+        self, invalidation_id: InvalidationId | None, cache_id: int | None, exact_key: bytes | None
+    ) -> None:
+        """Forget here at once, and return when no replica can serve it from memory any more.
+
+        Raises: SemcacheError(DATABASE_UNAVAILABLE): it is recorded and followed, but nobody can say when.
+        """
+        if invalidation_id is None:
+            return
+        self._memory.forget(cache_id, exact_key)
+        while True:
+            confirmation = self._confirmation
+            seconds = await leases.lagging(self._db, self._holder, invalidation_id)
+            if seconds is None:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(confirmation.wait(), max(seconds, 0.001))
+
+    async def _keep_lease(self) -> None:
+        while True:
+            self._news.clear()
+            with contextlib.suppress(SemcacheError):
+                await self._renew()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), self._duration / RENEWALS)
+
+    async def _renew(self) -> None:
+        """Renew, follow what is new, and renew again to confirm it; only then trust the lease."""
+        while True:
+            sent = time.monotonic()
+            head = await leases.renew(self._db, self._holder, self._duration, self._confirmed)
+            if self._confirmed is None:
+                self._memory.forget(None, None)
+                self._confirmed = head
+            if head == self._confirmed:
+                break
+            for news in await leases.pending(self._db, self._confirmed, head):
+                self._memory.forget(news.cache_id, news.exact_key)
+            self._confirmed = head
+        self._memory.trust(sent + self._duration * SAFETY)
+
+    async def _keep_listening(self) -> None:
+        """Without notifications all stays right, only slower: the loop renews by itself."""
+        while True:
+            with contextlib.suppress(DriverError):
+                await listen(self._db.url, self._heard)
+            await asyncio.sleep(self._duration)
+
+    def _heard(self, channel: str) -> None:
+        if channel == INVALIDATION:
+            self._news.set()
+        else:
+            self._confirmation.set()
+            self._confirmation = asyncio.Event()
+
+
+__all__ = ["Coherence"]

@@ -1,0 +1,60 @@
+"""Who asks, and which cache: remembered under the replica's lease, so that a normal request asks nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.policy.cache_policy import CachePolicy, read_policy
+from service.settings import DEFAULT_TENANT
+from service.store import caches, tenants
+from service.store.rows import CacheRow
+from service.store.tenants import Tenant, key_hash
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCache:
+    """A cache of a tenant with its policy, whole."""
+
+    tenant: Tenant
+    row: CacheRow
+    policy: CachePolicy
+
+
+async def authenticate(runtime: Runtime, key: str | None) -> Tenant:
+    """Whose key this is. Without any key ever made, requests act as the tenant `default`.
+
+    Raises: SemcacheError(UNAUTHENTICATED).
+    """
+    name = ("tenant", key_hash(key) if key else None)
+    known: Tenant | None = runtime.memory.named(name)
+    if known is not None:
+        return known
+    mark = runtime.memory.mark
+    tenant = await tenants.find_by_key(runtime.db, key) if key else None
+    if tenant is None:
+        if await tenants.any_key(runtime.db):
+            raise SemcacheError(
+                Code.UNAUTHENTICATED,
+                "send `Authorization: Bearer KEY` with a key that `pgsemcache keys create --tenant NAME` printed",
+            )
+        tenant = await tenants.ensure(runtime.db, DEFAULT_TENANT)
+    runtime.memory.remember_named(name, None, tenant, mark=mark)
+    return tenant
+
+
+async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
+    """Raises: SemcacheError(CACHE_NOT_FOUND)."""
+    key = ("cache", tenant.tenant_id, name)
+    known: OpenCache | None = runtime.memory.named(key)
+    if known is not None:
+        return known
+    mark = runtime.memory.mark
+    row = await caches.find(runtime.db, tenant.tenant_id, name)
+    found = OpenCache(tenant, row, read_policy(row.policy))
+    runtime.memory.remember_named(key, row.cache_id, found, mark=mark)
+    return found
+
+
+__all__ = ["OpenCache", "authenticate", "open_cache"]

@@ -1,0 +1,100 @@
+"""The embedder of a service process and its number in the database, opened in the background and kept open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from service.embed.embedder import Embedder, open_embedder
+from service.embed.vectors import Vector, same_generation
+from service.errors import Code, SemcacheError
+from service.settings import Settings
+from service.store import embedders
+from service.store.database import Database
+from service.store.rows import EmbedderId
+
+RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0)
+
+logger = logging.getLogger("semcache.embedder")
+
+
+class EmbedderSlot:
+    """Holds the embedder once it is open. A failure is told to whoever asks, and tried again."""
+
+    def __init__(self, settings: Settings, db: Database) -> None:
+        self._settings, self._db = settings, db
+        self._open: tuple[Embedder, EmbedderId] | None = None
+        self._failure = SemcacheError(Code.EMBEDDER_UNAVAILABLE, "the embedder is being opened; try again shortly")
+        self._tried = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def tried(self) -> bool:
+        """Whether the first attempt to open the embedder has ended, well or not."""
+        return self._tried.is_set()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self._open[0] if self._open else None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep_open(), name="semcache embedder")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._open is not None:
+            await self._open[0].close()
+
+    async def embed(self, text: str) -> tuple[Vector, EmbedderId]:
+        """The text's unit vector and the embedder that made it.
+
+        Raises: SemcacheError with TEXT_TOO_LONG or EMBEDDER_UNAVAILABLE.
+        """
+        if self._open is None:
+            raise SemcacheError(self._failure.code, self._failure.detail)
+        embedder, embedder_id = self._open
+        try:
+            return await embedder.embed(text), embedder_id
+        finally:
+            if embedder.stale and self._open is not None and self._open[0] is embedder:
+                self._open = None
+                self.start()
+
+    async def _keep_open(self) -> None:
+        for attempt in range(10**9):
+            try:
+                self._open = await self._opened()
+            except SemcacheError as error:
+                self._failure = error
+                logger.warning("the embedder could not be opened: %s", error)
+            self._tried.set()
+            if self._open is not None:
+                return
+            await asyncio.sleep(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
+
+    async def _opened(self) -> tuple[Embedder, EmbedderId]:
+        embedder = await open_embedder(self._settings)
+        info = embedder.info
+        try:
+            embedder_id = await embedders.register(
+                self._db,
+                kind=info.kind,
+                name=info.name,
+                revision=info.revision,
+                dimensions=info.dimensions,
+                max_tokens=info.max_tokens,
+                probe=info.probe,
+                same=same_generation,
+            )
+        except BaseException:
+            with contextlib.suppress(SemcacheError):
+                await embedder.close()
+            raise
+        logger.info("embedder %s, %s dimensions, generation %s", info.name, info.dimensions, embedder_id)
+        return embedder, embedder_id
+
+
+__all__ = ["EmbedderSlot"]

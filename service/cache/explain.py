@@ -1,0 +1,130 @@
+"""Why a prompt hits or misses: what is near in the whole cache, and what stands in the way of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from service.cache.directory import OpenCache
+from service.cache.lookup import Ask, look_up
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.identity.request import Identity
+from service.store import entries
+from service.store.database import Row
+
+MODEL_FIELDS = (
+    "name",
+    "revision",
+    "tokenizer",
+    "chat_template",
+    "dtype",
+    "quantization",
+    "kv_cache_dtype",
+    "engine_version",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A near entry. `obstacles` are the reasons, in words of a closed set, why it does not serve the prompt;
+    `scope_differs_in` names the parts of the scope that are not the same."""
+
+    entry_id: UUID
+    prompt: str
+    similarity: float
+    obstacles: list[str]
+    scope_differs_in: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a search would answer and why. `would_change`: what would turn the verdict, in a sentence."""
+
+    outcome: str
+    reason: str
+    threshold: float
+    entry_id: UUID | None
+    similarity: float | None
+    neighbours: list[Neighbour]
+    would_change: str
+
+
+async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> Explanation:
+    """Look up as a search does, and then look at what is near in every scope of the cache.
+
+    Raises: SemcacheError with DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
+    """
+    looked = await look_up(runtime, cache, ask)
+    neighbours = await _neighbours(runtime, cache, ask, looked.threshold, limit)
+    found = looked.found
+    return Explanation(
+        outcome="hit" if looked.strategy == "exact" else "semantic_hit" if found else "miss",
+        reason=looked.reason,
+        threshold=looked.threshold,
+        entry_id=found.entry_id if found else None,
+        similarity=found.similarity if found else looked.nearest,
+        neighbours=neighbours,
+        would_change=_would_change(found is not None, looked.threshold, neighbours),
+    )
+
+
+async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, threshold: float, limit: int) -> list[Neighbour]:
+    if ask.identity.text is None:
+        return []
+    try:
+        vector, embedder_id = await runtime.embedder.embed(ask.identity.text)
+    except SemcacheError as error:
+        if error.code is not Code.TEXT_TOO_LONG:
+            raise
+        return []
+    rows = await entries.nearest_anywhere(runtime.db, cache.row, embedder_id=embedder_id, vector=vector, limit=limit)
+    return [_neighbour(row, ask.identity, ask.attributes, threshold) for row in rows]
+
+
+def _neighbour(row: Row, identity: Identity, attributes: Mapping[str, str], threshold: float) -> Neighbour:
+    differs = scope_differences(row, identity)
+    checks = {
+        "other_scope": bool(differs),
+        "below_threshold": row["similarity"] < threshold,
+        "other_attributes": any(row["attributes"].get(k) != v for k, v in attributes.items()),
+        "expired": row["expired"],
+        "quarantined": row["quarantined"],
+    }
+    return Neighbour(
+        entry_id=row["entry_id"],
+        prompt=row["prompt"],
+        similarity=row["similarity"],
+        obstacles=[name for name, stands in checks.items() if stands],
+        scope_differs_in=differs,
+    )
+
+
+def scope_differences(row: Mapping[str, Any], identity: Identity) -> list[str]:
+    """Which parts of an entry's scope are not those of a request, by name."""
+    scope = identity.scope
+    if bytes(row["scope_key"]) == scope.key:
+        return []
+    model = [f"model.{field}" for field in MODEL_FIELDS if row[field] != getattr(scope.model, field)]
+    sampling = [] if row["sampling"] == scope.sampling else ["sampling"]
+    names = sorted(set(row["parts"]) | set(scope.parts))
+    parts = [name for name in names if row["parts"].get(name) != scope.parts.get(name)]
+    return model + sampling + parts or ["canonical_version"]
+
+
+def _would_change(hit: bool, threshold: float, neighbours: list[Neighbour]) -> str:
+    if not neighbours:
+        return "Nothing near is stored in this cache: only storing an answer would change it."
+    if hit:
+        return f"A threshold above {neighbours[0].similarity:.4f} would make it a miss, unless it is the same request."
+    nearest = neighbours[0]
+    if nearest.obstacles == ["below_threshold"]:
+        return f"A threshold of at most {nearest.similarity:.4f} instead of {threshold:.4f} would make it a hit."
+    if nearest.obstacles:
+        return f"The nearest entry would have to be free of: {', '.join(nearest.obstacles)}."
+    return "The nearest entry has nothing in its way but the request itself allows no neighbours, or its text differs."
+
+
+__all__ = ["Explanation", "Neighbour", "explain"]

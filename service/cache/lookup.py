@@ -1,0 +1,205 @@
+"""The lookup: memory, then exactly this request, then the neighbours of its text, then the policy's decision."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from service.cache.directory import OpenCache
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.identity.canonical import canonical_json
+from service.identity.request import Identity
+from service.identity.tier import Tier
+from service.policy.threshold import Decision, Verdict, decide
+from service.store import entries
+from service.store.rows import Found, ScopeRow
+from service.upstream.answer import Answer
+
+EXACT, SEMANTIC = "exact", "semantic"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a caller wants looked up, within what the cache's policy allows.
+
+    threshold: cosine, 0 to 1; max_age: seconds.
+    """
+
+    identity: Identity
+    attributes: dict[str, str] = field(default_factory=dict)
+    strategies: tuple[str, ...] = (EXACT, SEMANTIC)
+    threshold: float | None = None
+    max_age: float | None = None
+
+
+@dataclass(slots=True)
+class Looked:
+    """What came of it. `found` and `answer` are set together, on a hit.
+
+    `strategy` is "exact" or "semantic" on a hit; `nearest` the similarity of the nearest entry that was looked at;
+    `age` in seconds; `stages` in milliseconds; `scope` is the scope as the database has it, None where it has none.
+    """
+
+    reason: str
+    threshold: float
+    found: Found | None = None
+    answer: Answer | None = None
+    strategy: str | None = None
+    nearest: float | None = None
+    age: float = 0.0
+    ttl: float | None = None
+    scope: ScopeRow | None = None
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[name] = round((time.perf_counter() - begun) * 1000, 3)
+
+
+async def look_up(runtime: Runtime, cache: OpenCache, ask: Ask) -> Looked:
+    """Find an answer that may be served.
+
+    Raises: SemcacheError with DATABASE_UNAVAILABLE, or EMBEDDER_UNAVAILABLE where only a neighbour could answer.
+    """
+    looked = Looked(reason="no_entry", threshold=cache.policy.threshold(ask.threshold))
+    strategies = _allowed(cache, ask, looked)
+    if not strategies:
+        return looked
+    if EXACT in strategies and _from_memory(runtime, cache, ask, looked):
+        return looked
+    if await _exactly(runtime, cache, ask, looked, serve=EXACT in strategies):
+        return looked
+    if SEMANTIC in strategies and looked.scope is not None and ask.identity.text is not None:
+        await _by_neighbours(runtime, cache, ask, looked)
+    return looked
+
+
+def _allowed(cache: OpenCache, ask: Ask, looked: Looked) -> tuple[str, ...]:
+    """The tiers that policy, request and caller all allow; the reason says who narrows them."""
+    identity = ask.identity
+    if cache.policy.mode == "off":
+        looked.reason = "mode_off"
+        return ()
+    if identity.tier is Tier.BYPASS:
+        looked.reason = str(identity.reason)
+        return ()
+    if cache.policy.mode == "exact" or SEMANTIC not in ask.strategies:
+        looked.reason = "exact_only"
+    elif identity.tier is Tier.EXACT:
+        looked.reason = str(identity.reason)
+    else:
+        return ask.strategies
+    return (EXACT,) if EXACT in ask.strategies else ()
+
+
+def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> bool:
+    with looked.stage("l1"):
+        kept = runtime.memory.answer(cache.row.cache_id, ask.identity.exact_key, _filter_key(ask))
+        if kept is None:
+            return False
+        found: Found
+        found, answer = kept.value
+        age = found.age + kept.seconds
+        if found.ttl is not None and kept.seconds >= found.ttl:
+            return False
+        if ask.max_age is not None and age > ask.max_age:
+            return False
+        ttl = None if found.ttl is None else found.ttl - kept.seconds
+        _serve(looked, found, answer, EXACT, age=age, ttl=ttl)
+        return True
+
+
+async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, *, serve: bool) -> bool:
+    identity = ask.identity
+    mark = runtime.memory.mark
+    with looked.stage("exact"):
+        looked.scope, found = await entries.find_exact(
+            runtime.db,
+            cache.row,
+            scope_key=identity.scope.key,
+            exact_key=identity.exact_key,
+            attributes=ask.attributes,
+            born_after=_born_after(ask),
+        )
+    if looked.scope is None:
+        looked.reason = "no_entry" if looked.reason == "no_entry" else looked.reason
+        return False
+    answer = _answer(found) if found and serve else None
+    if found is None or answer is None:
+        return False
+    runtime.memory.remember_answer(
+        cache.row.cache_id,
+        identity.exact_key,
+        _filter_key(ask),
+        (found, answer),
+        size=len(found.payload) + len(found.prompt),
+        mark=mark,
+    )
+    _serve(looked, found, answer, EXACT, age=found.age, ttl=found.ttl)
+    return True
+
+
+async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:
+    text, scope = ask.identity.text, looked.scope
+    if text is None or scope is None:
+        return
+    try:
+        with looked.stage("embed"):
+            vector, embedder_id = await runtime.embedder.embed(text)
+    except SemcacheError as error:
+        if error.code is not Code.TEXT_TOO_LONG:
+            raise
+        looked.reason = "text_too_long"
+        return
+    with looked.stage("neighbours"):
+        candidates = await entries.find_neighbours(
+            runtime.db,
+            cache.row,
+            scope,
+            embedder_id=embedder_id,
+            vector=vector,
+            attributes=ask.attributes,
+            neighbours=cache.policy.neighbours,
+            born_after=_born_after(ask),
+        )
+    with looked.stage("decide"):
+        decision: Decision[Found] = decide(text, candidates, looked.threshold)
+    looked.reason = str(decision.verdict)
+    looked.nearest = decision.nearest.similarity if decision.nearest else None
+    answer = _answer(decision.chosen) if decision.chosen else None
+    if decision.chosen is not None and answer is not None:
+        _serve(looked, decision.chosen, answer, SEMANTIC, age=decision.chosen.age, ttl=decision.chosen.ttl)
+
+
+def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: float, ttl: float | None) -> None:
+    looked.found, looked.answer, looked.strategy = found, answer, strategy
+    looked.age, looked.ttl = age, ttl
+    if strategy == EXACT:
+        looked.reason, looked.nearest = "same_request", 1.0
+    else:
+        looked.reason = str(Verdict.NEAR_ENOUGH)
+
+
+def _answer(found: Found) -> Answer | None:
+    """The stored answer; a payload of a form that this release does not know is a miss."""
+    return Answer.from_payload(json.loads(found.payload))
+
+
+def _filter_key(ask: Ask) -> bytes:
+    return canonical_json(ask.attributes) if ask.attributes else b""
+
+
+def _born_after(ask: Ask) -> datetime | None:
+    return None if ask.max_age is None else datetime.now(UTC) - timedelta(seconds=ask.max_age)
+
+
+__all__ = ["EXACT", "SEMANTIC", "Ask", "Looked", "look_up"]

@@ -1,0 +1,143 @@
+"""Changing what is kept. Each returns only when no replica serves the old state from memory any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.cache.directory import OpenCache
+from service.cache.runtime import Runtime
+from service.errors import SemcacheError
+from service.policy.cache_policy import read_policy
+from service.store import caches, entries
+from service.store.entries import Vector
+from service.store.tenants import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to change of an entry; None leaves a field. `ttl_ms` counts from now; `clear_ttl` lets it live for ever."""
+
+    ttl_ms: int | None = None
+    clear_ttl: bool = False
+    tags: list[str] | None = None
+    pinned: bool | None = None
+    quarantined: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries: all that fit every given part; any one of the tags."""
+
+    attributes: dict[str, str]
+    tags: list[str]
+    model: str | None
+    older_than: datetime | None
+
+
+async def create_cache(runtime: Runtime, tenant: Tenant, name: str, policy: dict[str, Any]) -> OpenCache:
+    """Raises: SemcacheError with CACHE_EXISTS, or INVALID_DATA for a bad policy."""
+    whole = read_policy(policy)
+    row = await caches.create(runtime.db, tenant.tenant_id, name, policy)
+    return OpenCache(tenant, row, whole)
+
+
+async def change_policy(runtime: Runtime, cache: OpenCache, changes: dict[str, Any]) -> OpenCache:
+    """Raises: SemcacheError(INVALID_DATA) for a bad policy, and then nothing changed."""
+    whole = read_policy(changes, cache.row.policy)
+    invalidation = await caches.change_policy(runtime.db, cache.row, changes)
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+    row = await caches.find(runtime.db, cache.tenant.tenant_id, cache.row.name)
+    return OpenCache(cache.tenant, row, whole)
+
+
+async def delete_cache(runtime: Runtime, cache: OpenCache) -> None:
+    invalidation = await caches.delete(runtime.db, cache.row)
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+
+
+async def flush(runtime: Runtime, cache: OpenCache) -> None:
+    invalidation = await caches.flush(runtime.db, cache.row)
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+
+
+async def delete_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> None:
+    """Raises: SemcacheError(ENTRY_NOT_FOUND)."""
+    invalidation = await entries.delete(runtime.db, cache.row, entry_id)
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+
+
+async def delete_entries(runtime: Runtime, cache: OpenCache, which: Filter, *, dry_run: bool) -> int:
+    """How many entries went, or would go. Raises: SemcacheError(EMPTY_FILTER)."""
+    deleted, invalidation = await entries.delete_many(
+        runtime.db,
+        cache.row,
+        attributes=which.attributes,
+        tags=which.tags,
+        model=which.model,
+        older_than=which.older_than,
+        dry_run=dry_run,
+    )
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+    return deleted
+
+
+async def change_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID, change: Change) -> None:
+    """Raises: SemcacheError(ENTRY_NOT_FOUND)."""
+    invalidation = await entries.change(
+        runtime.db,
+        cache.row,
+        entry_id,
+        ttl_ms=change.ttl_ms,
+        clear_ttl=change.clear_ttl,
+        tags=change.tags,
+        pinned=change.pinned,
+        quarantined=change.quarantined,
+    )
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+
+
+async def give_feedback(
+    runtime: Runtime, cache: OpenCache, entry_id: UUID, *, verdict: str, prompt: str | None
+) -> None:
+    """Note whether an answer was right. A wrong or stale one is served nowhere once this returns.
+
+    Raises: SemcacheError(ENTRY_NOT_FOUND).
+    """
+    similarity = await _similarity(runtime, cache, entry_id, prompt) if prompt is not None else None
+    invalidation = await entries.record_feedback(
+        runtime.db, cache.row, entry_id, verdict=verdict, similarity=similarity, prompt=prompt
+    )
+    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+
+
+async def _similarity(runtime: Runtime, cache: OpenCache, entry_id: UUID, prompt: str) -> float | None:
+    """How near the prompt is to the entry's; None where the embedder cannot say."""
+    entry = await entries.get(runtime.db, cache.row, entry_id)
+    try:
+        asked = (await runtime.embedder.embed(prompt))[0]
+        stored = (await runtime.embedder.embed(entry.prompt))[0]
+    except SemcacheError:
+        return None
+    return cosine(asked, stored)
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """Cosine similarity of unit vectors on the scale 0 to 1."""
+    return min(1.0, max(0.0, float(a @ b)))
+
+
+__all__ = [
+    "Change",
+    "Filter",
+    "change_entry",
+    "change_policy",
+    "create_cache",
+    "delete_cache",
+    "delete_entries",
+    "delete_entry",
+    "flush",
+    "give_feedback",
+]

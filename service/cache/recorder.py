@@ -1,0 +1,112 @@
+"""Collects what became of each request and writes it in batches, each second and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from service.errors import SemcacheError
+from service.store import requests
+from service.store.database import Database
+from service.store.rows import TenantId
+
+MOST_KEPT = 50_000
+BATCH = 2_000
+
+logger = logging.getLogger("semcache.recorder")
+
+
+@dataclass(slots=True)
+class Request:
+    """One lookup: fields as the columns of request_log."""
+
+    tenant_id: TenantId
+    cache_id: int
+    outcome: str
+    reason: str
+    latency_ms: float
+    scope_key: bytes | None = None
+    session: str | None = None
+    entry_id: UUID | None = None
+    served: bool = False
+    similarity: float | None = None
+    stages: dict[str, float] = field(default_factory=dict)
+    tokens_saved: int = 0
+    tokens_spent: int = 0
+    cost_ms: float | None = None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def to_row(self) -> dict[str, Any]:
+        return {
+            "at": self.at.isoformat(),
+            "cache_id": self.cache_id,
+            "scope_key": self.scope_key.hex() if self.scope_key else None,
+            "session": self.session,
+            "entry_id": str(self.entry_id) if self.entry_id else None,
+            "served": self.served,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "similarity": self.similarity,
+            "latency_ms": self.latency_ms,
+            "stages": self.stages,
+            "tokens_saved": self.tokens_saved,
+            "tokens_spent": self.tokens_spent,
+            "cost_ms": self.cost_ms,
+        }
+
+
+class Recorder:
+    """A bounded queue and its writer. While the database is away the oldest are dropped, and counted."""
+
+    def __init__(self, db: Database, interval: float) -> None:
+        self._db, self._interval = db, interval
+        self._queue: deque[Request] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self.dropped = 0
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep_writing(), name="semcache recorder")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(SemcacheError):
+            await self.flush()
+
+    def note(self, request: Request) -> None:
+        if len(self._queue) >= MOST_KEPT:
+            self._queue.popleft()
+            self.dropped += 1
+        self._queue.append(request)
+
+    async def flush(self) -> None:
+        """Write all that is waiting. What could not be written waits on."""
+        async with self._writing:
+            while self._queue:
+                batch = [self._queue[i] for i in range(min(BATCH, len(self._queue)))]
+                dropped = self.dropped
+                await self._write(batch)
+                for _ in range(len(batch) - (self.dropped - dropped)):
+                    self._queue.popleft()
+
+    async def _write(self, batch: list[Request]) -> None:
+        for tenant_id in {request.tenant_id for request in batch}:
+            rows = [request.to_row() for request in batch if request.tenant_id == tenant_id]
+            await requests.record(self._db, tenant_id, rows)
+
+    async def _keep_writing(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            with contextlib.suppress(SemcacheError):
+                await self.flush()
+
+
+__all__ = ["Recorder", "Request"]

@@ -1,0 +1,106 @@
+"""Storing an answer: identity, vector, one transaction, and then every replica knows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from service.cache.directory import OpenCache
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.identity.canonical import CANONICAL_VERSION, digest
+from service.identity.request import Identity
+from service.identity.tier import Tier
+from service.json_text import dumps
+from service.store import entries
+from service.store.entries import Vector
+from service.store.rows import EmbedderId, NewEntry, ScopeId, ScopeRow, Stored
+from service.upstream.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """An answer to be stored. ttl: milliseconds, None for the policy's; `scope` where a lookup has just seen it."""
+
+    identity: Identity
+    prompt: str
+    answer: Answer
+    provenance: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    ttl_ms: int | None = None
+    cost_ms: float | None = None
+    scope: ScopeRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An acknowledged entry. `exact_only` says why it can only be found exactly, None where neighbours find it."""
+
+    stored: Stored
+    exact_only: str | None
+
+
+async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept:
+    """Store an answer; once this returns it is committed, and no replica serves an older one for the request.
+
+    Raises: SemcacheError with DATABASE_UNAVAILABLE, EMBEDDER_UNAVAILABLE or CACHE_NOT_FOUND; nothing is stored then.
+    """
+    vector, embedder_id, exact_only = await _vector(runtime, cache, new.identity)
+    scope_id = new.scope.scope_id if new.scope else await _scope_id(runtime, cache, new.identity)
+    prompt_tokens, completion_tokens = new.answer.tokens
+    stored = await entries.store(
+        runtime.db,
+        cache.row,
+        NewEntry(
+            scope_id=scope_id,
+            exact_key=new.identity.exact_key,
+            attributes_key=digest(new.attributes),
+            prompt=new.prompt,
+            payload=dumps(new.answer.to_payload()),
+            provenance=new.provenance,
+            attributes=new.attributes,
+            tags=new.tags,
+            ttl_ms=cache.policy.ttl(new.ttl_ms),
+            prompt_tokens=prompt_tokens or None,
+            completion_tokens=completion_tokens or None,
+            cost_ms=new.cost_ms,
+        ),
+        embedder_id=embedder_id,
+        vector=vector,
+    )
+    await runtime.coherence.invalidated(stored.invalidation_id, cache.row.cache_id, new.identity.exact_key)
+    return Kept(stored, exact_only)
+
+
+async def _vector(
+    runtime: Runtime, cache: OpenCache, identity: Identity
+) -> tuple[Vector | None, EmbedderId | None, str | None]:
+    if identity.tier is not Tier.SEMANTIC or identity.text is None:
+        return None, None, str(identity.reason)
+    if cache.policy.mode != "semantic":
+        return None, None, "exact_only"
+    try:
+        vector, embedder_id = await runtime.embedder.embed(identity.text)
+    except SemcacheError as error:
+        if error.code is not Code.TEXT_TOO_LONG:
+            raise
+        return None, None, "text_too_long"
+    return vector, embedder_id, None
+
+
+async def _scope_id(runtime: Runtime, cache: OpenCache, identity: Identity) -> ScopeId:
+    scope = identity.scope
+    return await entries.ensure_scope(
+        runtime.db,
+        cache.row,
+        scope_key=scope.key,
+        canonical_version=CANONICAL_VERSION,
+        parts=dict(scope.parts),
+        model_key=scope.model.key,
+        model=asdict(scope.model),
+        config_key=scope.sampling_key,
+        config=scope.sampling,
+    )
+
+
+__all__ = ["Kept", "New", "store_answer"]

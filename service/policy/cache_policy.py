@@ -1,0 +1,70 @@
+"""What the operator of a cache decides: shown back whole, with its defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from service.errors import Code, SemcacheError
+
+DEFAULT_THRESHOLD = 0.96
+MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
+
+Ttl = Annotated[int, Field(ge=1, le=MAX_TTL_MS)]
+
+
+class CachePolicy(BaseModel):
+    """The policy of one cache. Names on the wire are camelCase."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    decision: Literal["threshold"] = Field("threshold", description="how a near entry is judged")
+    similarity_threshold: float = Field(
+        DEFAULT_THRESHOLD,
+        ge=0,
+        le=1,
+        description="least cosine similarity of a semantic hit; callers may only raise it",
+    )
+    neighbours: int = Field(4, ge=1, le=64, description="how many near entries are looked at")
+    mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
+    ttl_millis: Ttl | None = Field(None, description="lifetime of an entry that names none; null: for ever")
+    max_ttl_millis: Ttl | None = Field(None, description="longest lifetime; longer ones are cut to it")
+    index: Literal["ivfflat", "hnsw"] = Field(
+        "ivfflat", description="kind of the approximate index that a large scope gets"
+    )
+
+    def ttl(self, asked: int | None) -> int | None:
+        """The lifetime in milliseconds of an entry for which this one was asked; None: for ever."""
+        wanted = asked if asked is not None else self.ttl_millis
+        limits = [ttl for ttl in (wanted, self.max_ttl_millis) if ttl is not None]
+        return min(limits, default=None)
+
+    def threshold(self, asked: float | None) -> float:
+        """The threshold that counts: a caller may only raise it."""
+        return max(self.similarity_threshold, asked if asked is not None else 0.0)
+
+
+def read_policy(changes: dict[str, Any], base: dict[str, Any] | None = None) -> CachePolicy:
+    """The policy that these keys make, over those of `base`; None goes back to the default.
+
+    Raises: SemcacheError(INVALID_DATA), naming each key and its rule.
+    """
+    merged = {key: value for key, value in ((base or {}) | changes).items() if value is not None}
+    try:
+        return CachePolicy.model_validate(merged)
+    except ValidationError as error:
+        problems = [f"policy.{'.'.join(map(str, e['loc']))}: {_rule(e['type'], e['msg'])}" for e in error.errors()]
+        raise SemcacheError(Code.INVALID_DATA, "; ".join(problems)) from None
+
+
+def _rule(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return f"no such policy key; there are {', '.join(sorted(to_camel(name) for name in CachePolicy.model_fields))}"
+    return message.removeprefix("Input ")
+
+
+__all__ = ["DEFAULT_THRESHOLD", "MAX_TTL_MS", "CachePolicy", "read_policy"]
