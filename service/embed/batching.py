@@ -71,6 +71,7 @@ class Batcher:
         await asyncio.gather(*workers, return_exceptions=True)
         for waiting in (self._running | self._queue).values():
             waiting.result.set_result(unavailable("The embedder is closed."))
+        self._running, self._queue = {}, {}
 
     def _join(self, text: str) -> _Waiting:
         waiting = self._running.get(text) or self._queue.get(text)

@@ -55,8 +55,7 @@ class Graph(torch.nn.Module):
 def _static(module: StaticEmbedding, features: dict[str, Any]) -> dict[str, Any]:
     """A masked mean over padded ids: the same as the module's own forward, which wants ragged ids."""
     mask = features["attention_mask"].unsqueeze(-1).float()
-    weights = cast("torch.Tensor", module.embedding.weight)
-    rows = torch.nn.functional.embedding(features["input_ids"], weights)
+    rows = torch.nn.functional.embedding(features["input_ids"], module.embedding.weight)
     return features | {"sentence_embedding": (rows * mask).sum(1) / mask.sum(1)}
 
 
@@ -140,9 +139,9 @@ def _check(model: SentenceTransformer, pipeline: Pipeline) -> None:
     """Compare with sentence-transformers, one by one and as a padded batch."""
     wanted = model.encode(list(SAMPLES), normalize_embeddings=True)
     for got in (pipeline.embed(SAMPLES), [pipeline.embed([text])[0] for text in SAMPLES]):
-        for expected, vector in zip(wanted, got, strict=True):
-            if isinstance(vector, np.ndarray) and np.abs(vector - expected).max() > TOLERANCE:
-                raise ValueError("the exported graph gives other vectors than sentence-transformers")
+        off = [np.abs(a - b).max() for a, b in zip(wanted, got, strict=True) if isinstance(b, np.ndarray)]
+        if not off or not max(off) <= TOLERANCE:
+            raise ValueError("the exported graph gives other vectors than sentence-transformers")
 
 
 def _sync(folder: Path) -> None:
