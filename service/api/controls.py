@@ -220,11 +220,7 @@ def _similarity(name: str, value: Any) -> float:
 
 
 def _bucket(name: str, value: str) -> int:
-    return (
-        int(value)
-        if _is_digits(value) and 1 <= int(value) <= 20
-        else _refuse(name, "a whole number from 1 to 20")
-    )
+    return int(value) if _is_digits(value) and 1 <= int(value) <= 20 else _refuse(name, "a whole number from 1 to 20")
 
 
 def _choice(modes: Mapping[str, Mode]) -> Callable[[str, Any], Mode]:

@@ -184,9 +184,7 @@ def _base(url: str) -> str:
 def _below_v1(path: str) -> str:
     decoded = unquote(unquote(path))
     if not decoded.startswith("/v1/") or {".", ".."} & set(_SEPARATORS.split(decoded)):
-        raise UpstreamError(
-            Code.ROUTE_NOT_FOUND, "Only paths under /v1 are passed on, without . and .. segments."
-        )
+        raise UpstreamError(Code.ROUTE_NOT_FOUND, "Only paths under /v1 are passed on, without . and .. segments.")
     return path.removeprefix("/v1")
 
 

@@ -57,9 +57,7 @@ def replay_stream(
     yield sse.DONE
 
 
-def _fresh(
-    answer: Answer, created: int, request: Mapping[str, Any], identifier: str | None
-) -> dict[str, Any]:
+def _fresh(answer: Answer, created: int, request: Mapping[str, Any], identifier: str | None) -> dict[str, Any]:
     body = dict(answer.body)
     time = {name: created for name in ("created", "created_at", "completed_at") if body.get(name) is not None}
     echo = {name: request[name] for name in ECHOED if name in body and request.get(name) is not None}
@@ -83,7 +81,8 @@ def _chunks(body: dict[str, Any], *, chat: bool, with_usage: bool) -> Iterator[d
             yield head | extra | {"choices": [{"index": choice.get("index", 0)} | piece]} | last
             extra = {}
     if with_usage and body.get("usage"):
-        yield head | {"choices": [], "usage": body["usage"]}
+        # Clients take the fingerprint from the last chunk, whichever that is.
+        yield head | {"choices": [], "usage": body["usage"]} | tail
 
 
 def _chat_choice(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -102,9 +101,7 @@ def _text_choice(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:
     nothing = {"logprobs": None} if "logprobs" in choice else {}
     logprobs = choice.get("logprobs")
     for piece in [choice["text"]] if logprobs else pieces(choice["text"]):
-        yield (
-            {"text": piece} | nothing | ({"logprobs": logprobs} if logprobs else {}) | {"finish_reason": None}
-        )
+        yield ({"text": piece} | nothing | ({"logprobs": logprobs} if logprobs else {}) | {"finish_reason": None})
     yield {"text": ""} | nothing | _ending(choice, {"index", "text", "logprobs"})
 
 

@@ -98,9 +98,7 @@ class FakeUpstream:
             self._tasks.discard(task)
             writer.close()
 
-    async def _serve(
-        self, wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _serve(self, wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         call: Call | None = None
         async for event in _events(wire, reader):
             if isinstance(event, h11.Request):
@@ -129,7 +127,10 @@ class FakeUpstream:
             await reply.hold.wait()
         if reply.drop:
             return
-        headers = {"connection": "close", "content-type": EVENTS if reply.chunks else "application/json"} | reply.headers
+        headers = {
+            "connection": "close",
+            "content-type": EVENTS if reply.chunks else "application/json",
+        } | reply.headers
         if "content-length" not in headers and reply.json is not None:
             headers["content-length"] = str(len(reply.body[0]))
         elif "content-length" not in headers:

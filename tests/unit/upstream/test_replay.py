@@ -17,7 +17,7 @@ CALLS = [
     {"id": "call_b", "type": "function", "function": {"name": "moon", "arguments": ""}},
 ]
 WITH_USAGE = {"stream_options": {"include_usage": True}}
-TEXT = st.text("ab \u0000\ud83dé日\U0001f469\r\n\"\\", max_size=9) | st.just("word " * 200)
+TEXT = st.text('ab \u0000\ud83dé日\U0001f469\r\n"\\', max_size=9) | st.just("word " * 200)
 
 
 def answer(body: dict[str, Any], endpoint: Any = "chat") -> Answer:

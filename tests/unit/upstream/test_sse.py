@@ -1,10 +1,12 @@
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.upstream.sse import DONE, Event, Parser, encode
 
 NAMED = st.sampled_from(["error", "response.created", "x"])
-TEXT = st.text("ab: {}\"\u2028é日\U0001f469", max_size=12)
+TEXT = st.text('ab: {}"\u2028é日\U0001f469', max_size=12)
 
 
 def parsed(*chunks: bytes) -> list[Event]:
@@ -14,7 +16,7 @@ def parsed(*chunks: bytes) -> list[Event]:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     marks = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
-    return [data[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(marks)]
 
 
 @st.composite
