@@ -1,0 +1,198 @@
+"""The static policy, and the form in which every policy answers: hit, gray or miss, with what led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from service.policy.guards.checks import Guard, Outcome, Verdict, check
+from service.policy.guards.features import Features
+
+# No policy serves a neighbour below this cosine, whatever its threshold: unrelated texts reach 0.5 with MiniLM.
+FLOOR = 0.6
+
+
+class Ruling(StrEnum):
+    """`gray`: a second stage may still serve it; without one it is a miss."""
+
+    HIT = "hit"
+    GRAY = "gray"
+    MISS = "miss"
+
+
+class Reason(StrEnum):
+    """Why a decision fell, or why a candidate was not taken."""
+
+    ACCEPTED = "accepted"
+    NO_NEIGHBOUR = "no_neighbour"
+    BELOW_FLOOR = "below_floor"
+    BELOW_THRESHOLD = "below_threshold"
+    OTHER_TEXT = "other_text"
+    GUARD_BLOCKED = "guard_blocked"
+    GUARD_GRAY = "guard_gray"
+    UNLIKELY = "unlikely"
+    UNCALIBRATED = "uncalibrated"
+    EXPLORED = "explored"
+    OUTRANKED = "outranked"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: the semantic text and its features."""
+
+    text: str
+    features: Features
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A living neighbour. `text` is its semantic text, `answer` tells equal answers apart from others (a hash)."""
+
+    entry_id: str
+    similarity: float
+    text: str
+    features: Features
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One candidate with what was found. `probability` of being right is None where the policy has none."""
+
+    candidate: Candidate
+    reason: Reason
+    verdicts: tuple[Verdict, ...] = ()
+    probability: float | None = None
+
+    @property
+    def fired(self) -> list[Verdict]:
+        return [v for v in self.verdicts if v.outcome is not Outcome.PASS]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`candidate` is the one served on a hit, the one in doubt on gray, else None; `judged` stands nearest first."""
+
+    ruling: Ruling
+    reason: Reason
+    threshold: float
+    judged: tuple[Judged, ...] = ()
+    candidate: Candidate | None = None
+
+    @property
+    def guards_fired(self) -> list[Guard]:
+        """The guards that kept a candidate back, for the counters."""
+        return [v.guard for j in self.judged for v in j.fired]
+
+    def explain(self) -> dict[str, Any]:
+        """JSON for people: every candidate with its similarity, guards and what would have changed the verdict."""
+        return {
+            "outcome": self.ruling.value,
+            "reason": self.reason.value,
+            "threshold": self.threshold,
+            "candidates": [_explain(j, self.threshold) for j in self.judged],
+        }
+
+
+def decide_threshold(
+    query: Query,
+    candidates: Sequence[Candidate],
+    *,
+    threshold: float,
+    guards: bool = True,
+    thorough: bool = False,
+) -> Decision:
+    """The nearest candidate at or above `threshold` (cosine, 0 to 1) that every guard passes is a hit.
+
+    A blocked candidate gives way to the next; one in doubt does too, and makes the decision gray if no later one
+    is a hit. `FLOOR` holds under any threshold. At a threshold of 1 only the same semantic text is served, since
+    different texts can have equal vectors. `thorough` judges the candidates after a hit too, for `explain`.
+    """
+    judged: list[Judged] = []
+    hit: Candidate | None = None
+    for candidate in candidates:
+        if hit and not thorough:
+            break
+        found = judge(query, candidate, threshold=threshold, guards=guards)
+        if hit and found.reason is Reason.ACCEPTED:
+            found = Judged(candidate, Reason.OUTRANKED, found.verdicts)
+        elif found.reason is Reason.ACCEPTED:
+            hit = candidate
+        judged.append(found)
+    return conclude(judged, threshold)
+
+
+def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool = True) -> Judged:
+    """One candidate by itself."""
+    verdicts = tuple(check(query.features, candidate.features)) if guards else ()
+    outcomes = {v.outcome for v in verdicts}
+    if threshold >= 1 and candidate.text != query.text:
+        return Judged(candidate, Reason.OTHER_TEXT, verdicts)
+    if candidate.similarity < FLOOR:
+        return Judged(candidate, Reason.BELOW_FLOOR, verdicts)
+    if threshold < 1 and candidate.similarity < threshold:
+        return Judged(candidate, Reason.BELOW_THRESHOLD, verdicts)
+    if Outcome.BLOCK in outcomes:
+        return Judged(candidate, Reason.GUARD_BLOCKED, verdicts)
+    return Judged(candidate, Reason.GUARD_GRAY if Outcome.GRAY in outcomes else Reason.ACCEPTED, verdicts)
+
+
+_GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY})
+
+
+def conclude(judged: Sequence[Judged], threshold: float) -> Decision:
+    """The decision that judged candidates make: the first accepted, else the first in doubt, else a miss."""
+    accepted = next((j for j in judged if j.reason is Reason.ACCEPTED), None)
+    if accepted:
+        return Decision(Ruling.HIT, Reason.ACCEPTED, threshold, tuple(judged), accepted.candidate)
+    doubtful = next((j for j in judged if j.reason in _GRAY), None)
+    if doubtful:
+        return Decision(Ruling.GRAY, doubtful.reason, threshold, tuple(judged), doubtful.candidate)
+    return Decision(Ruling.MISS, judged[0].reason if judged else Reason.NO_NEIGHBOUR, threshold, tuple(judged))
+
+
+def _explain(judged: Judged, threshold: float) -> dict[str, Any]:
+    return {
+        "entryId": judged.candidate.entry_id,
+        "prompt": judged.candidate.text,
+        "similarity": judged.candidate.similarity,
+        "probability": judged.probability,
+        "reason": judged.reason.value,
+        "guards": [
+            {"guard": v.guard.value, "outcome": v.outcome.value, "evidence": v.evidence} for v in judged.verdicts
+        ],
+        "wouldChange": _would_change(judged, threshold),
+    }
+
+
+def _would_change(judged: Judged, threshold: float) -> list[str]:
+    """Each thing that would have to be otherwise for this candidate's verdict to turn."""
+    similarity = judged.candidate.similarity
+    if judged.reason is Reason.ACCEPTED:
+        return [f"a threshold above {max(similarity, threshold):.4f}"]
+    if judged.reason is Reason.OUTRANKED:
+        return ["no nearer candidate that is accepted"]
+    needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in judged.fired]
+    if similarity < FLOOR:
+        return [*needed, f"a similarity of at least {FLOOR}"]
+    if threshold >= 1 and judged.reason is Reason.OTHER_TEXT:
+        return [*needed, f"a threshold of at most {similarity:.4f} and below 1"]
+    if similarity < threshold:
+        needed.append(f"a threshold of at most {similarity:.4f}")
+    return needed
+
+
+__all__ = [
+    "FLOOR",
+    "Candidate",
+    "Decision",
+    "Judged",
+    "Query",
+    "Reason",
+    "Ruling",
+    "conclude",
+    "decide_threshold",
+    "judge",
+]

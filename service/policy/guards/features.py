@@ -1,0 +1,116 @@
+"""What the guards compare, extracted once from a text and kept beside its entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from service.policy.guards.literals import cut_code, quotations
+from service.policy.guards.negation import negated
+from service.policy.guards.questions import question
+from service.policy.guards.scripts import main_script
+from service.policy.guards.token import Token
+from service.policy.guards.tokens import tokenise
+from service.policy.guards.words import normalise
+
+FEATURES_VERSION = 1
+_DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Features of one text, each a tuple of strings; sorted where the order in the text means nothing.
+
+    `content` are the stems of content words in order, `frame` the same sentence with `_` for each of them and
+    only the words of relation left. A literal stands in `content` with its sigil: `#` number, `@` date or time,
+    `$` identifier or version.
+    """
+
+    content: tuple[str, ...] = ()
+    frame: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    ordinals: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    negated: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    degrees: tuple[str, ...] = ()
+    question: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    persons: tuple[str, ...] = ()
+    cased: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """An object of arrays of strings without the empty ones, with the version of the extraction."""
+        found = {f.name: list(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name)}
+        return {"version": FEATURES_VERSION, **found}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Features | None:
+        """The features that `to_json` wrote; None where another version did, so that they are extracted anew."""
+        if value.get("version") != FEATURES_VERSION:
+            return None
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: tuple(items) for name, items in value.items() if name in known})
+
+
+def extract(text: str) -> Features:
+    """The features of a prompt's semantic text."""
+    clean = normalise(text)
+    plain, code, urls = cut_code(clean)
+    tokens = tokenise(plain)
+    content = [t for t in tokens if t.role == "content"]
+    script = main_script(clean)
+    return Features(
+        content=tuple(t.stem for t in content),
+        frame=tuple("_" if t.role == "content" else t.lower for t in tokens if t.role != "filler"),
+        numbers=_values(tokens, "number"),
+        ordinals=_values(tokens, "ordinal"),
+        dates=_values(tokens, "date"),
+        versions=_values(tokens, "version"),
+        identifiers=_values(tokens, "identifier"),
+        urls=tuple(sorted(urls)),
+        quotes=tuple(quotations(plain)),
+        code=tuple(code),
+        negated=tuple(sorted(negated(tokens))),
+        roles=tuple(sorted(_roles(tokens))),
+        degrees=tuple(sorted(_degrees(tokens))),
+        question=question(plain, tokens),
+        names=tuple(sorted({t.lower for t in content if t.is_name})),
+        languages=tuple(sorted({t.word.language for t in tokens if t.word.language})),
+        persons=tuple(t.word.person for t in tokens if t.word.person),
+        cased=tuple(t.text for t in tokens if t.kind == "word"),
+        script=(script,) if script else (),
+    )
+
+
+def _values(tokens: list[Token], kind: str) -> tuple[str, ...]:
+    return tuple(sorted(t.comparable for t in tokens if t.kind == kind))
+
+
+def _roles(tokens: list[Token]) -> set[str]:
+    """`relation:stem` for each content word that directly follows an asymmetric relation, as `from:oslo`."""
+    found, relation = set(), ""
+    for token in tokens:
+        if token.word.asymmetric:
+            relation = token.word.asymmetric
+        elif token.role == "content" and relation:
+            found.add(f"{relation}:{token.stem}")
+            relation = ""
+        elif token.role == "relation":
+            relation = ""
+    return found
+
+
+def _degrees(tokens: list[Token]) -> set[str]:
+    graded = {f"{t.stem}:{t.word.degree}" for t in tokens if t.word.degree and t.role == "content"}
+    return graded | {t.lower for t in tokens if t.lower in _DEGREE_WORDS}
+
+
+__all__ = ["FEATURES_VERSION", "Features", "extract"]

@@ -1,0 +1,156 @@
+"""What is compared as written or by value: URLs, code, quotations, identifiers, versions, dates, times, amounts."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from service.policy.guards.lexicon import SCALES, UNITS
+
+_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
+_QUOTE = re.compile(r"\"([^\"\n]{1,400})\"|(?<!\w)'([^'\n]{1,400})'(?!\w)")
+
+_AMOUNT = re.compile(
+    r"(?P<currency>us\$|[$€£¥₹]|usd|eur|gbp)?(?P<sign>-)?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?P<tail>%|°[cf]?|[a-zµμ]{1,12}|[$€£¥]|/h)?",
+    re.IGNORECASE,
+)
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
+_TIME = re.compile(
+    r"(\d{1,2})(?:[:h.](\d{2}))?(?::\d{2})?(am|pm|a\.m|p\.m)|(\d{1,2}):(\d{2})(?::\d{2})?", re.IGNORECASE
+)
+_ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_SLASH_DATE = re.compile(r"\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})")
+_VERSION = re.compile(r"v\d+(?:\.\d+)*[\w.-]*|\d+(?:\.\d+){2,}[\w-]*|\d+(?:\.(?:\d+|x))+", re.IGNORECASE)
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+_DECADE = re.compile(r"'?(\d{2}|\d{4})s")
+_LONG_DIGITS = 7
+_HUMP = re.compile(r"[a-z][A-Z]")
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.?){1,4}")
+_RUN_ON = re.compile(r"[a-z]{2,}\.[A-Z][a-z]*")
+
+
+class Literal(NamedTuple):
+    """A chunk of text with its kind (`number`, `ordinal`, `date`, `version`, `identifier`) and comparable value."""
+
+    kind: str
+    value: str
+    unit: str = ""
+
+
+def cut_code(text: str) -> tuple[str, list[str], list[str]]:
+    """`(text without them, code spans, URLs)`."""
+    code: list[str] = []
+    urls: list[str] = []
+    if "`" in text:
+        code = [span.strip("`").strip() for span in _CODE.findall(text)]
+        text = _CODE.sub(" ", text)
+    if "://" in text or "www." in text.lower():
+        urls = [_plain_url(url) for url in _URL.findall(text)]
+        text = _URL.sub(" ", text)
+    return text, code, urls
+
+
+def _plain_url(url: str) -> str:
+    url = url.rstrip(".,;:!?/")
+    scheme, _, rest = url.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return host.lower().removeprefix("www.") + slash + path if scheme or host else url
+
+
+def quotations(text: str) -> list[str]:
+    """The quoted strings in their order, as written."""
+    if '"' not in text and "'" not in text:
+        return []
+    return [(double or single).strip() for double, single in _QUOTE.findall(text)]
+
+
+def decimal_text(value: Decimal) -> str:
+    """One spelling of a number: 5, 5.0 and 5e0 agree."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def literal(chunk: str, *, after_name: bool) -> Literal | None:
+    """The literal that a chunk without surrounding punctuation is, or None for a plain word.
+
+    `after_name`: the word before is a name or "version", so that a decimal is a version (3.10 is not 3.1).
+    """
+    if _FLAG.fullmatch(chunk):
+        return Literal("identifier", chunk)
+    if any(map(str.isdigit, chunk)):
+        return _with_digits(chunk, after_name=after_name)
+    return Literal("identifier", chunk) if _looks_coded(chunk) else None
+
+
+def _with_digits(chunk: str, *, after_name: bool) -> Literal:
+    found = _calendar(chunk)
+    if found:
+        return found
+    if (after_name and "." in chunk and _VERSION.fullmatch(chunk)) or _strictly_version(chunk):
+        return Literal("version", chunk.lower().removeprefix("v"))
+    return _amount(chunk.lower()) or Literal("identifier", chunk.lstrip("#"))
+
+
+def _strictly_version(chunk: str) -> bool:
+    return bool(_VERSION.fullmatch(chunk)) and (chunk[0] in "vV" or chunk.count(".") >= 2)
+
+
+def _calendar(chunk: str) -> Literal | None:
+    if found := _TIME.fullmatch(chunk):
+        return Literal("date", _clock(found))
+    if found := _ISO_DATE.fullmatch(chunk):
+        year, month, day = found.groups()
+        return Literal("date", f"{year}-{int(month):02}-{int(day):02}")
+    if _SLASH_DATE.fullmatch(chunk):
+        return Literal("date", chunk.replace(".", "/"))
+    if found := _DECADE.fullmatch(chunk):
+        return Literal("date", f"{found[1]}s")
+    if found := _ORDINAL.fullmatch(chunk):
+        return Literal("ordinal", str(int(found[1])))
+    return None
+
+
+def _clock(found: re.Match[str]) -> str:
+    hour, minute, half, hour24, minute24 = found.groups()
+    if hour24:
+        return f"{int(hour24):02}:{minute24}"
+    late = half.lower().startswith("p")
+    return f"{int(hour) % 12 + (12 if late else 0):02}:{minute or '00'}"
+
+
+def _amount(chunk: str) -> Literal | None:
+    found = _AMOUNT.fullmatch(chunk.lstrip("#").rstrip("+"))
+    if not found or _is_code_number(found["digits"]):
+        return None
+    tail, currency = found["tail"] or "", found["currency"] or ""
+    scale = SCALES.get(tail, 1) if tail not in UNITS else 1
+    if currency and tail in {"m", "b"}:
+        scale = {"m": 10**6, "b": 10**9}[tail]
+    elif tail and scale == 1 and tail not in UNITS:
+        return None
+    try:
+        value = Decimal((found["sign"] or "") + found["digits"].replace(",", "")) * scale
+    except InvalidOperation:
+        return None
+    return Literal("number", decimal_text(value), UNITS.get(currency or (tail if scale == 1 else ""), ""))
+
+
+def _is_code_number(digits: str) -> bool:
+    """Leading zeros and long runs of digits number things, they do not count them."""
+    plain = digits.isdigit()
+    return plain and ((digits[0] == "0" and len(digits) > 1) or len(digits) >= _LONG_DIGITS)
+
+
+def _looks_coded(chunk: str) -> bool:
+    """Whether a chunk without digits is a name in code: a_b, notes.txt, base64, an address."""
+    if "_" in chunk or "@" in chunk or "\\" in chunk or chunk.endswith("="):
+        return True
+    if "." in chunk.strip("."):
+        return not _ABBREVIATION.fullmatch(chunk) and not _RUN_ON.fullmatch(chunk)
+    return len(chunk) >= 8 and len(_HUMP.findall(chunk)) >= 2
+
+
+__all__ = ["Literal", "cut_code", "decimal_text", "literal", "quotations"]

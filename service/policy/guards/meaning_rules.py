@@ -1,0 +1,107 @@
+"""Guards over words: what is denied, opposite, another name, or put in another's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
+from service.policy.guards.features import Features
+from service.policy.guards.negation import HEADLESS, INABILITY
+from service.policy.guards.opposites import by_affix, opposites_of
+from service.policy.guards.synonyms import synonymous
+from service.policy.guards.words import related, stem
+
+_LITERAL = "#@$"
+_SLOT = 2
+
+
+def negation(c: Contrast) -> Finding:
+    return _denied(c, c.query, c.stored) or _denied(c, c.stored, c.query) or _denied_by_affix(c)
+
+
+def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
+    """What one side negates and the other affirms, in nearly the same words otherwise."""
+    if not negating.negated or HEADLESS in other.negated or c.alike < MOSTLY:
+        return None
+    elsewhere = {head.removeprefix(INABILITY) for head in other.negated}
+    for head in negating.negated:
+        stem_ = head.removeprefix(INABILITY)
+        if stem_ in elsewhere or stem_ not in other.content:
+            continue
+        if stem_ == head or not _asks_for_help(other):
+            return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {stem_} ≠ {stem_}"
+    return None
+
+
+def _denied_by_affix(c: Contrast) -> Finding:
+    denied = {head.removeprefix(INABILITY) for head in (*c.query.negated, *c.stored.negated)}
+    for a in c.query_only:
+        for b in c.stored_only:
+            if by_affix(a, b) and a not in denied and b not in denied:
+                return Outcome.BLOCK, show([a], [b])
+    return None
+
+
+def _asks_for_help(features: Features) -> bool:
+    """Whether the text asks how to do something, rather than whether something is so."""
+    return not features.question or features.question[0] in {"how", "what", "why"}
+
+
+def opposites(c: Contrast) -> Finding:
+    for a in c.query_only:
+        for b in opposites_of(a).intersection(c.stored_only):
+            return Outcome.BLOCK, show([a], [b])
+    if len(c.frame_query) == len(c.frame_stored) == 1 and c.alike >= MOSTLY:
+        a, b = c.frame_query[0], c.frame_stored[0]
+        if stem(b) in opposites_of(stem(a)):
+            return Outcome.BLOCK, show([a], [b])
+    return None
+
+
+def persons(c: Contrast) -> Finding:
+    a, b = c.query.persons, c.stored.persons
+    return (Outcome.BLOCK, show(a, b)) if a != b and len(a) == len(b) else None
+
+
+def names(c: Contrast) -> Finding:
+    if c.query.names == c.stored.names or not c.query.names or not c.stored.names:
+        return None
+    left = _unknown_names(c.query.names, c.stored)
+    right = _unknown_names(c.stored.names, c.query)
+    if left and right and not _initials(left, right):
+        return Outcome.BLOCK, show(left, right)
+    return None
+
+
+def _unknown_names(names: Sequence[str], other: Features) -> list[str]:
+    words = {stem(w.lower()) for w in other.cased}
+    return [n for n in names if stem(n) not in words and not any(related(stem(n), w) for w in words)]
+
+
+def _initials(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether one side abbreviates the other: USA, United States of America."""
+    for short, long in ((a, b), (b, a)):
+        if len(short) == 1 and len(long) > 1 and set(short[0]) >= {word[0] for word in long}:
+            return True
+    return False
+
+
+def wording(c: Contrast) -> Finding:
+    """Content words of one side replaced by unrelated ones in the same frame."""
+    if not c.shared or _collapsed(c.query.frame) != _collapsed(c.stored.frame):
+        return None
+    words = [w for w in c.query_only if w[0] not in _LITERAL]
+    others = [w for w in c.stored_only if w[0] not in _LITERAL]
+    left, right = _unrelated(words, others), _unrelated(others, words)
+    if left and right and max(len(left), len(right)) <= max(_SLOT, len(c.query.content) // 2):
+        return Outcome.GRAY, show(left, right)
+    return None
+
+
+def _collapsed(frame: Sequence[str]) -> list[str]:
+    """The frame with neighbouring content words as one slot: Berlin and New York fill the same."""
+    return [word for i, word in enumerate(frame) if word != "_" or i == 0 or frame[i - 1] != "_"]
+
+
+def _unrelated(a: list[str], b: list[str]) -> list[str]:
+    return [w for w in a if not any(related(w, v) or synonymous(w, v) for v in b)]

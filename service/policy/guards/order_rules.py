@@ -1,0 +1,104 @@
+"""Guards over relations: direction, word order, degree and the kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.policy.guards import lexicon as lx
+from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
+from service.policy.guards.questions import WHETHER
+from service.policy.guards.synonyms import synonymous
+from service.policy.guards.words import stem
+
+_REVERSED = frozenset(
+    pair
+    for a, b in (
+        ("from", "to"),
+        ("before", "after"),
+        ("with", "without"),
+        ("over", "under"),
+        ("above", "below"),
+    )
+    for pair in ((a, b), (b, a))
+)
+_CROSSING = frozenset({"from", "than", "before", "after", "behind"})
+_SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
+_OPEN_QUESTIONS = frozenset({"what", "how", WHETHER})
+_INTERCHANGEABLE = ({"how", "where"}, {"when", "how long"})
+
+
+def direction(c: Contrast) -> Finding:
+    """The same word as source here and as target there, or two words that changed places in one relation."""
+    if c.query.roles == c.stored.roles or not c.query.roles or not c.stored.roles or c.alike < MOSTLY:
+        return None
+    a, b = ([tuple(r.split(":", 1)) for r in side] for side in (c.query.roles, c.stored.roles))
+    of_query, of_stored = set(c.query.content), set(c.stored.content)
+    for relation, word in a:
+        for other_relation, other in b:
+            reversed_ = word == other and (relation, other_relation) in _REVERSED
+            crossed = relation == other_relation and word != other and word in of_stored and other in of_query
+            if reversed_ or (crossed and relation in _CROSSING and c.alike >= NEARLY and not _listed(c, relation)):
+                return Outcome.BLOCK, f"{relation} {word} ≠ {other_relation} {other}"
+    return None
+
+
+def _listed(c: Contrast, relation: str) -> bool:
+    """Whether a side uses the relation more than once, so that two fillers need not contradict each other."""
+    return any(sum(r.startswith(relation + ":") for r in side) > 1 for side in (c.query.roles, c.stored.roles))
+
+
+def order(c: Contrast) -> Finding:
+    """The same words in another order around the same relations: who did it to whom."""
+    if c.query_only or c.stored_only or c.query.content == c.stored.content:
+        return _passive(c)
+    if c.query.frame != c.stored.frame:
+        return None
+    moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
+    if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
+        return None
+    return Outcome.BLOCK, show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
+
+
+def _coordinated(frame: Sequence[str], first: int, last: int) -> bool:
+    """Whether only "and" and "or" stand between the content words `first` to `last`: their order means nothing."""
+    at = [i for i, word in enumerate(frame) if word == "_"]
+    between = [w for w in frame[at[first] : at[last] + 1] if w != "_"]
+    return bool(between) and all(w in lx.COORDINATORS for w in between)
+
+
+def _passive(c: Contrast) -> Finding:
+    """Active here and passive there with the words in one order: doer and done-to changed places."""
+    if c.query_only or c.stored_only or len(c.query.content) < 3:
+        return None
+    by_here, by_there = (any(r.startswith("by:") for r in side) for side in (c.query.roles, c.stored.roles))
+    if by_here == by_there or c.query.content != c.stored.content:
+        return None
+    return Outcome.BLOCK, "active ≠ passive, same order"
+
+
+def comparison(c: Contrast) -> Finding:
+    a, b = c.query.degrees, c.stored.degrees
+    if a == b:
+        return None
+    left, right = apart(a, b)
+    if left and right:
+        alike = all(synonymous(x.split(":")[0], y.split(":")[0]) for x in left for y in right)
+        return None if alike else (Outcome.BLOCK, show(left, right))
+    bases = {item.split(":")[0] for item in left or right if ":" in item}
+    both = bases & set(c.query.content) & set(c.stored.content)
+    return (Outcome.GRAY, show(left, right)) if both else None
+
+
+def question(c: Contrast) -> Finding:
+    a, b = c.query.question, c.stored.question
+    if not a or not b or a == b or {a[0], b[0]} <= _OPEN_QUESTIONS or {a[0], b[0]} in _INTERCHANGEABLE:
+        return None
+    if WHETHER in {a[0], b[0]}:
+        return None
+    if a[0] in _OPEN_QUESTIONS or b[0] in _OPEN_QUESTIONS:
+        same = c.query.content == c.stored.content and len(c.query.frame) == len(c.stored.frame)
+        return (Outcome.GRAY, show(a, b)) if same else None
+    return (Outcome.BLOCK, show(a, b)) if c.alike >= MOSTLY else None
+
+
+_OPEN_QUESTIONS = frozenset({"what", "how", WHETHER})

@@ -1,0 +1,122 @@
+"""Text to tokens: words with their grammatical part, and literals with their value."""
+
+from __future__ import annotations
+
+import re
+
+from service.policy.guards import lexicon as lx
+from service.policy.guards.literals import literal
+from service.policy.guards.numerals import NUMERALS, attach_units, join_dates, join_numerals
+from service.policy.guards.token import Token, word
+
+_CHUNK = re.compile(r"[㐀-䶿一-鿿]|[^\s㐀-䶿一-鿿]+")
+_ELLIPSIS = re.compile(r"\.{2,}|…")
+_EDGE = ".,;:!?()[]{}<>\"'*~|…。，、；：！？（）"  # noqa: RUF001 - full-width punctuation is meant
+_ENDS = frozenset(".?!:。？！：")  # noqa: RUF001
+_PIECE = re.compile(r"[^\W\d_]+(?:\+\+|#)?|\d+(?:\.\d+)?|[$€£¥&]")
+_SPLIT_LITERAL = re.compile(r"(\d+(?:\.\d+)?)[-/]([a-z]+|\d+(?:\.\d+)?)")
+_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+_ROMAN_LOWER = frozenset({"ii", "iii", "vii", "viii", "xii", "xiii"})
+_ROMAN_VALUE = {"I": 1, "V": 5, "X": 10}
+_VERSION_WORDS = frozenset({"version", "release", "v"})
+_TITLE_SHARE = 0.6
+
+
+def tokenise(text: str) -> list[Token]:
+    """The tokens of a normalised text without code and URLs."""
+    tokens = _read(text)
+    if any(t.lower in NUMERALS for t in tokens):
+        tokens = join_numerals(tokens)
+    if any(t.kind == "number" for t in tokens):
+        tokens = attach_units(tokens)
+    return join_dates(tokens)
+
+
+def _read(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    starts = True
+    for chunk in _CHUNK.findall(_ELLIPSIS.sub(". ", text)):
+        bare = chunk.strip(_EDGE)
+        if bare:
+            _add(tokens, bare, starts=starts)
+        starts = chunk[-1] in _ENDS
+    if _is_title(tokens):
+        for token in tokens:
+            token.is_name = False
+    return tokens
+
+
+def _add(tokens: list[Token], bare: str, *, starts: bool) -> None:
+    if not bare:
+        return
+    if bare.isalpha():
+        _add_word(tokens, bare, starts=starts)
+    elif "'" in bare and not any(map(str.isdigit, bare)):
+        _add_apostrophe(tokens, bare, starts=starts)
+    else:
+        _add_mixed(tokens, bare, starts=starts)
+
+
+def _add_word(tokens: list[Token], text: str, *, starts: bool) -> None:
+    lower = text.lower()
+    expanded = lx.CONTRACTIONS.get(lower)
+    if expanded:
+        tokens.extend(Token(part, part, word(part), starts=starts) for part in expanded.split())
+        return
+    roman = _roman(text, lower) if not starts else ""
+    if roman:
+        tokens.append(Token(text, lower, word(lower), kind="number", value=roman))
+        return
+    known = word(lower)
+    is_name = known.role == "content" and text[0].isupper() and not starts and len(text) > 1
+    tokens.append(Token(text, lower, known, is_name=is_name, starts=starts))
+
+
+def _add_apostrophe(tokens: list[Token], bare: str, *, starts: bool) -> None:
+    lower = bare.lower()
+    if lower in lx.CONTRACTIONS:
+        _add_word(tokens, lower, starts=starts)
+    elif lower.endswith("n't"):
+        _add(tokens, bare[:-3], starts=starts)
+        _add_word(tokens, "not", starts=False)
+    else:
+        head, _, tail = bare.rpartition("'")
+        if tail.lower() not in {"s", "re", "ve", "ll", "d", "m", "t"}:
+            head += tail
+        for part in _PIECE.findall(head):
+            _add_word(tokens, part, starts=starts)
+
+
+def _add_mixed(tokens: list[Token], bare: str, *, starts: bool) -> None:
+    split = _SPLIT_LITERAL.fullmatch(bare)
+    if split:
+        for part in split.groups():
+            _add(tokens, part, starts=starts)
+        return
+    before = tokens[-1] if tokens else None
+    after_name = before is not None and (before.is_name or before.lower in _VERSION_WORDS)
+    found = literal(bare, after_name=after_name)
+    if found:
+        tokens.append(Token(bare, bare.lower(), word(""), found.kind, found.value, found.unit))
+        return
+    for part in _PIECE.findall(bare):
+        _add_word(tokens, part, starts=starts)
+
+
+def _roman(text: str, lower: str) -> str:
+    if len(text) < 2 or not ((text.isupper() and _ROMAN.fullmatch(text)) or lower in _ROMAN_LOWER):
+        return ""
+    digits = [_ROMAN_VALUE[letter] for letter in text.upper()]
+    signed = [-d if d < after else d for d, after in zip(digits, [*digits[1:], 0], strict=True)]
+    return str(sum(signed))
+
+
+def _is_title(tokens: list[Token]) -> bool:
+    """Whether capitals say nothing, since most words have one."""
+    content = [t for t in tokens if t.kind == "word" and t.role == "content"]
+    capital = sum(t.text[0].isupper() for t in content)
+    small = [t for t in tokens if t.kind == "word" and t.role != "content" and not t.starts and t.lower != "i"]
+    return len(content) >= 3 and capital > _TITLE_SHARE * len(content) and all(t.text[0].isupper() for t in small)
+
+
+__all__ = ["tokenise"]
