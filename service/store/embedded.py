@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -94,7 +94,7 @@ class EmbeddedPostgres:
         self.release()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> Generator[None]:
         lock = self._open("postgres.lock")
         try:
             deadline = time.monotonic() + 2 * START_SECONDS
