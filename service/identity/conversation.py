@@ -68,6 +68,7 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
     if before:
         parts["history"] = before
     if not users:
+        parts["last_turn"] = hexdigest(None)
         return Spoken(hexdigest(None), None, _reason_after(messages) or Reason.NO_TEXT, reader.bypass, parts)
 
     message, after = messages[at], messages[at + 1 :]

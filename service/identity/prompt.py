@@ -29,9 +29,7 @@ _NAMES: Mapping[type, str] = {str: "a string", dict: "an object", list: "a list"
 SCOPE_FIELDS = frozenset(_TYPES)
 
 
-def identify_prompt(
-    prompt: str, scope: Mapping[str, Any], *, namespace: Namespace, policy: KeyPolicy
-) -> Identity:
+def identify_prompt(prompt: str, scope: Mapping[str, Any], *, namespace: Namespace, policy: KeyPolicy) -> Identity:
     """The identity of the chat request that asks `prompt` in this scope: the same as that of the body itself.
 
     `scope` may hold `SCOPE_FIELDS`; null equals absent. `history` is the list of chat messages before the

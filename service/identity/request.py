@@ -81,9 +81,7 @@ def identify_embedding(
     return _lenient(_embedding, "embedding", body, namespace=namespace, model=model, policy=policy)
 
 
-def strict_chat(
-    body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
-) -> Identity:
+def strict_chat(body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy) -> Identity:
     """As `identify_chat`, but raises SemcacheError (`invalid_data`) where that one would say `malformed`."""
     spoken, fields = _chat(body, policy)
     return _assemble("chat", body, spoken, fields, namespace=namespace, model=model, policy=policy)
@@ -149,7 +147,8 @@ def _embedding(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Coll
     _require_object(body)
     if body.get("messages") is not None:
         talk = read_messages(body["messages"], trust_urls=policy.trust_image_urls)
-        return Spoken(talk.said, None, Reason.EMBEDDING, talk.bypass, talk.parts), ("messages",)
+        parts = {**talk.parts, "last_turn": hexdigest(["messages", talk.parts.get("last_turn")])}
+        return Spoken(talk.said, None, Reason.EMBEDDING, talk.bypass, parts), ("messages",)
     if body.get("input") is None:
         raise malformed("An embedding request", "must have an input")
     return Spoken(hexdigest(body["input"]), None, Reason.EMBEDDING), ("input",)

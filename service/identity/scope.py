@@ -9,9 +9,7 @@ from typing import Any, Literal, get_args
 from service.identity.canonical import CANONICAL_VERSION, canonical_json, digest
 from service.identity.model import ModelIdentity
 
-PartName = Literal[
-    "endpoint", "system", "history", "last_turn", "tools", "format", "template", "user", "salt", "other"
-]
+PartName = Literal["endpoint", "system", "history", "last_turn", "tools", "format", "template", "user", "salt", "other"]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
 
 
@@ -49,9 +47,7 @@ def build_scope(
     """The scope of these normalised sampling fields and digested parts."""
     config = canonical_json(sampling).decode()
     digests = dict(parts)
-    key = digest(
-        [CANONICAL_VERSION, "scope", namespace.tenant, namespace.cache, model.key.hex(), config, digests]
-    )
+    key = digest([CANONICAL_VERSION, "scope", namespace.tenant, namespace.cache, model.key.hex(), config, digests])
     return Scope(model, config, digests, key)
 
 

@@ -65,9 +65,7 @@ def response_bypass_reason(body: Mapping[str, Any]) -> Reason | None:
     if body.get("conversation") is not None or body.get("prompt") is not None:
         return Reason.SERVER_SIDE_STATE
     tools = body.get("tools")
-    if isinstance(tools, list) and not all(
-        isinstance(tool, dict) and tool.get("type") in _OWN_TOOLS for tool in tools
-    ):
+    if isinstance(tools, list) and not all(isinstance(tool, dict) and tool.get("type") in _OWN_TOOLS for tool in tools):
         return Reason.SERVER_TOOLS
     return None
 
