@@ -297,16 +297,15 @@ LANGUAGES = HUMAN_LANGUAGES | PROGRAMMING_LANGUAGES
 
 _IRREGULAR_FORMS = """
 use: used using; go: went gone goes; get: got gotten; pay: paid; send: sent; buy: bought; make: made; lose:
-lost; sell: sold; win: won; write: wrote written; take: took taken; give: gave given; find: found; see: saw
-seen; come: came; leave: left; keep: kept; hold: held; bring: brought; begin: began begun; run: ran running;
-eat: ate eaten; drink: drank drunk; drive: drove driven; speak: spoke spoken; choose: chose chosen; fall:
-fell fallen; fly: flew flown; grow: grew grown; know: knew known; rise: rose risen; sing: sang sung; break:
-broke broken; build: built; catch: caught; teach: taught; think: thought; tell: told; say: said; meet: met;
-spend: spent; lend: lent; sleep: slept; feel: felt; forget: forgot forgotten; hide: hid hidden; die: died
-dying; lie: lying; steal: stole stolen; throw: threw thrown; wear: wore worn; withdraw: withdrew withdrawn;
-become: became; show: shown; child: children; man: men; woman: women; person: people; mouse: mice; foot:
-feet; tooth: teeth; wife: wives; life: lives; bad: worse worst; good: better best; far: farther further
-farthest furthest
+lost; sell: sold; win: won; write: wrote written; take: took taken; give: gave given; find: found; see:
+seen; come: came; keep: kept; hold: held; bring: brought; begin: began begun; run: ran running; eat: ate
+eaten; drink: drank drunk; drive: drove driven; speak: spoke spoken; choose: chose chosen; fall: fell
+fallen; fly: flew flown; grow: grew grown; know: knew known; rise: risen; sing: sang sung; break: broke
+broken; build: built; catch: caught; teach: taught; think: thought; tell: told; say: said; meet: met; spend:
+spent; lend: lent; sleep: slept; forget: forgot forgotten; hide: hid hidden; die: died dying; lie: lying;
+steal: stole stolen; throw: threw thrown; wear: wore worn; withdraw: withdrew withdrawn; become: became;
+show: shown; child: children; man: men; woman: women; person: people; mouse: mice; foot: feet; tooth: teeth;
+wife: wives; life: lives; bad: worse worst; good: better best; far: farther further farthest furthest
 """
 # Forms that no rule of inflection gives, with their dictionary form.
 IRREGULAR = MappingProxyType(

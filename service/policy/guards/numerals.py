@@ -153,7 +153,7 @@ def join_dates(tokens: list[Token]) -> list[Token]:
     while i < len(tokens):
         token = tokens[i]
         i += 1
-        if token.kind == "word" and (token.lower in lx.WEEKDAYS or token.lower.rstrip("s") in lx.MOMENTS):
+        if token.kind == "word" and (token.lower.rstrip("s") in lx.WEEKDAYS or token.lower.rstrip("s") in lx.MOMENTS):
             token.kind, token.value = "date", token.lower.rstrip("s")
         elif token.kind == "word" and token.lower in lx.MONTHS:
             i = _month(joined, tokens, i, token)

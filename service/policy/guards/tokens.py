@@ -13,7 +13,7 @@ _CHUNK = re.compile(r"[㐀-䶿一-鿿]|[^\s㐀-䶿一-鿿]+")
 _ELLIPSIS = re.compile(r"\.{2,}|…")
 _EDGE = ".,;:!?()[]{}<>\"'*~|…。，、；：！？（）"  # noqa: RUF001 - full-width punctuation is meant
 _ENDS = frozenset(".?!:。？！：")  # noqa: RUF001
-_PIECE = re.compile(r"[^\W\d_]+(?:\+\+|#)?|\d+(?:\.\d+)?|[$€£¥&]")
+_PIECE = re.compile(r"[^\W\d_]+(?:\+\+|#)?|\d+(?:\.\d+)?|[$€£¥&%]")
 _SPLIT_LITERAL = re.compile(r"(\d+(?:\.\d+)?)[-/]([a-z]+|\d+(?:\.\d+)?)")
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
 _ROMAN_LOWER = frozenset({"ii", "iii", "vii", "viii", "xii", "xiii"})
@@ -94,13 +94,17 @@ def _add_mixed(tokens: list[Token], bare: str, *, starts: bool) -> None:
             _add(tokens, part, starts=starts)
         return
     before = tokens[-1] if tokens else None
-    after_name = before is not None and (before.is_name or before.lower in _VERSION_WORDS)
+    after_name = before is not None and (_names_a_product(before))
     found = literal(bare, after_name=after_name)
     if found:
         tokens.append(Token(bare, bare.lower(), word(""), found.kind, found.value, found.unit))
         return
     for part in _PIECE.findall(bare):
         _add_word(tokens, part, starts=starts)
+
+
+def _names_a_product(token: Token) -> bool:
+    return token.is_name or token.lower in _VERSION_WORDS or (token.role == "content" and token.text[:1].isupper())
 
 
 def _roman(text: str, lower: str) -> str:

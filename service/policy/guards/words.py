@@ -85,14 +85,14 @@ def _common_prefix(a: str, b: str) -> int:
 
 
 def _one_edit(a: str, b: str) -> bool:
-    """One letter added, left out, changed, or two neighbours exchanged."""
+    """One letter added or left out before the last, changed, or two neighbours exchanged."""
     if abs(len(a) - len(b)) > 1:
         return False
     i = _common_prefix(a, b)
     if len(a) == len(b):
         return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
-    return longer[i + 1 :] == shorter[i:]
+    return i < len(shorter) and longer[i + 1 :] == shorter[i:]
 
 
 __all__ = ["degree", "normalise", "related", "stem"]

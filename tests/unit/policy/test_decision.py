@@ -1,0 +1,73 @@
+from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold
+from service.policy.guards.checks import Guard
+from service.policy.guards.features import extract
+
+TEXT = "How many pears fill a crate of 30 kg?"
+OTHER_NUMBER = "How many pears fill a crate of 20 kg?"
+PARAPHRASE = "How many pears can fill a crate of 30 kg?"
+REPLACED = "How many plums fill a crate of 30 kg?"
+
+
+def query(text=TEXT):
+    return Query(text, extract(text))
+
+
+def candidate(text, similarity, entry_id="e"):
+    return Candidate(entry_id, similarity, text, extract(text))
+
+
+def test_the_nearest_candidate_above_the_threshold_is_a_hit():
+    decision = decide_threshold(query(), [candidate(PARAPHRASE, 0.93)], threshold=0.9)
+    assert (decision.ruling, decision.reason) == (Ruling.HIT, Reason.ACCEPTED)
+    assert decision.candidate is not None
+    assert decision.candidate.text == PARAPHRASE
+    assert decide_threshold(query(), [candidate(PARAPHRASE, 0.93)], threshold=0.94).reason is Reason.BELOW_THRESHOLD
+    assert decide_threshold(query(), [], threshold=0.9).reason is Reason.NO_NEIGHBOUR
+
+
+def test_a_blocked_candidate_gives_way_to_the_next():
+    near = [candidate(OTHER_NUMBER, 0.99, "a"), candidate(PARAPHRASE, 0.95, "b")]
+    decision = decide_threshold(query(), near, threshold=0.9)
+    assert decision.candidate is not None
+    assert decision.candidate.entry_id == "b"
+    assert decision.guards_fired == [Guard.NUMBERS]
+    alone = decide_threshold(query(), near[:1], threshold=0.9)
+    assert (alone.ruling, alone.reason, alone.candidate) == (Ruling.MISS, Reason.GUARD_BLOCKED, None)
+    assert decide_threshold(query(), near[:1], threshold=0.9, guards=False).ruling is Ruling.HIT
+
+
+def test_a_doubtful_candidate_is_gray_unless_a_later_one_is_sure():
+    doubtful = candidate(REPLACED, 0.97, "a")
+    decision = decide_threshold(query(), [doubtful], threshold=0.9)
+    assert (decision.ruling, decision.reason, decision.candidate) == (Ruling.GRAY, Reason.GUARD_GRAY, doubtful)
+    assert decide_threshold(query(), [doubtful, candidate(PARAPHRASE, 0.95)], threshold=0.9).ruling is Ruling.HIT
+
+
+def test_a_threshold_of_one_wants_the_same_text_even_at_equal_vectors():
+    assert decide_threshold(query(), [candidate(PARAPHRASE, 1.0)], threshold=1).reason is Reason.OTHER_TEXT
+    assert decide_threshold(query(), [candidate(TEXT, 0.9999997)], threshold=1).ruling is Ruling.HIT
+
+
+def test_a_threshold_of_zero_is_a_value_and_the_floor_holds():
+    assert decide_threshold(query(), [candidate(PARAPHRASE, 0.61)], threshold=0).ruling is Ruling.HIT
+    assert decide_threshold(query(), [candidate(PARAPHRASE, 0.59)], threshold=0).reason is Reason.BELOW_FLOOR
+
+
+def test_a_stricter_threshold_never_adds_a_hit():
+    near = [candidate(PARAPHRASE, 0.9)]
+    served = [decide_threshold(query(), near, threshold=t / 100).ruling is Ruling.HIT for t in range(101)]
+    assert served == sorted(served, reverse=True)
+    assert any(served)
+
+
+def test_explain_shows_candidates_guards_and_what_would_change_it():
+    near = [candidate(OTHER_NUMBER, 0.99, "a"), candidate(PARAPHRASE, 0.95, "b"), candidate(PARAPHRASE, 0.8, "c")]
+    told = decide_threshold(query(), near, threshold=0.9, thorough=True).explain()
+    assert told["outcome"] == "hit"
+    first, second, third = told["candidates"]
+    numbers = next(g for g in first["guards"] if g["guard"] == "numbers")
+    assert (numbers["outcome"], numbers["evidence"]) == ("block", "30 kilogram ≠ 20 kilogram")
+    assert first["wouldChange"] == ["the guard numbers passing (30 kilogram ≠ 20 kilogram)"]
+    assert second["wouldChange"] == ["a threshold above 0.9500"]
+    assert third["wouldChange"] == ["a threshold of at most 0.8000"]
+    assert first["similarity"] == 0.99

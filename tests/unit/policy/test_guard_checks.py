@@ -1,0 +1,112 @@
+import time
+
+import pytest
+
+from service.policy.guards import literal_rules
+from service.policy.guards.checks import Guard, Outcome, check
+from service.policy.guards.features import extract
+
+APART = [
+    (Guard.NUMBERS, "Boil the eggs for 6 minutes", "Boil the eggs for 9 minutes"),
+    (Guard.NUMBERS, "Take 30 mg of it daily", "Take 30 g of it daily"),
+    (Guard.NUMBERS, "What can I buy for 5k euros?", "What can I buy for five hundred euros?"),
+    (Guard.DATES, "Is the museum open on Tuesday?", "Is the museum open on Thursday?"),
+    (Guard.DATES, "Tides in Cork on 3 June", "Tides in Cork on 4 June"),
+    (Guard.ORDINALS, "Who was the third king?", "Who was the 4th king?"),
+    (Guard.VERSIONS, "What is new in version 3.1?", "What is new in version 3.10?"),
+    (Guard.IDENTIFIERS, "Where is parcel ZX-4411?", "Where is parcel ZX-4114?"),
+    (Guard.IDENTIFIERS, "What does grep -v do?", "What does grep -V do?"),
+    (Guard.IDENTIFIERS, "Cancel order 000123", "Cancel my order"),
+    (Guard.URLS, "Summarise https://a.example/x", "Summarise https://a.example/y"),
+    (Guard.QUOTES, 'Move "north" below "south"', 'Move "south" below "north"'),
+    (Guard.CODE, "What does `a += 1` do?", "What does `a -= 1` do?"),
+    (Guard.SCRIPT, "Where is the station?", "车站在哪里?"),
+    (Guard.LANGUAGE, "say good morning in polish", "say good morning in czech"),
+    (Guard.NEGATION, "Which birds fly?", "Which birds don't fly?"),
+    (Guard.NEGATION, "Is the bridge stable?", "Is the bridge unstable?"),
+    (Guard.NEGATION, "How to encrypt a disk", "How to decrypt a disk"),
+    (Guard.NEGATION, "Was he careful?", "Was he careless?"),
+    (Guard.NEGATION, "这种蘑菇能吃吗", "这种蘑菇不能吃吗"),
+    (Guard.OPPOSITES, "Where can I buy stamps?", "Where can I sell stamps?"),
+    (Guard.OPPOSITES, "Stretch before the run", "Stretch after the run"),
+    (Guard.OPPOSITES, "Who is her uncle?", "Who is her aunt?"),
+    (Guard.OPPOSITES, "这里的山高吗", "这里的山低吗"),
+    (Guard.PERSONS, "Ann and Bob met; did he pay?", "Ann and Bob met; did she pay?"),
+    (Guard.DIRECTION, "A bus from York to Leeds", "A bus from Leeds to York"),
+    (Guard.DIRECTION, "从北京到上海的火车", "从上海到北京的火车"),
+    (Guard.ORDER, "Does Tom trust Ben?", "Does Ben trust Tom?"),
+    (Guard.ORDER, "Did the dog chase the cat?", "Was the dog chased by the cat?"),
+    (Guard.COMPARISON, "Which river is longer?", "Which river is shorter?"),
+    (Guard.COMPARISON, "Which of the rivers is more salty?", "Which of the rivers is most salty?"),
+    (Guard.QUESTION, "When was the tunnel closed?", "Why was the tunnel closed?"),
+    (Guard.NAMES, "How long did Ada stay in Rome?", "How long did Ada stay in Oslo?"),
+    (Guard.LETTER_CASE, "Where do I get a Polish rug?", "Where do I get a polish rug?"),
+    (Guard.WORDING, "Can a hamster eat carrots?", "Can a parrot eat carrots?"),
+]
+
+ALIKE = [
+    ("How do I prune a rose?", "How can I prune a rose?"),
+    ("What is the tallest tree?", "Please tell me, what's the tallest tree?"),
+    ("Could you describe how glaciers move?", "Can you describe how glaciers move?"),
+    ("What do I pay for $5k?", "What do I pay for 5,000 dollars?"),
+    ("I can't log in to my account", "How do I log in to my account?"),
+    ("I don't know how to bake rye bread", "how to bake rye bread"),
+    ("Is Ann married to Bob?", "Is Bob married to Ann?"),
+    ("Is Ann a baker or a nurse?", "Is Ann a nurse or a baker?"),
+    ("Does Tom trust Ben?", "Is Ben trusted by Tom?"),
+    ("What is the capital of France?", "what is the capital of france"),
+    ("How do I modify the delivery address?", "How do I change the delivery address?"),
+    ("What does the word “moot” mean?", "What does the word moot mean?"),
+    ("怎么去火车站？", "请问怎么去火车站"),
+]
+
+
+def fired(a: str, b: str) -> dict[Guard, Outcome]:
+    return {v.guard: v.outcome for v in check(extract(a), extract(b)) if v.outcome is not Outcome.PASS}
+
+
+@pytest.mark.parametrize(("guard", "a", "b"), APART)
+def test_a_guard_fires_both_ways_round(guard, a, b):
+    assert guard in fired(a, b)
+    assert guard in fired(b, a)
+
+
+@pytest.mark.parametrize(("a", "b"), ALIKE)
+def test_light_paraphrases_pass_every_guard(a, b):
+    assert fired(a, b) == {}
+    assert fired(b, a) == {}
+
+
+def test_every_guard_is_covered_above():
+    assert {guard for guard, _, _ in APART} == set(Guard)
+
+
+def test_a_verdict_shows_the_values():
+    verdicts = check(extract("a crate of 20 kg"), extract("a crate of 30 kg"))
+    assert [v.guard for v in verdicts] == list(Guard)
+    assert verdicts[0].evidence == "20 kilogram ≠ 30 kilogram"
+
+
+def test_a_failing_guard_blocks_and_tells_its_name(monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise RuntimeError
+
+    monkeypatch.setattr(literal_rules, "_sets", fail)
+    verdicts = check(extract("one question"), extract("another question"))
+    assert (verdicts[0].outcome, verdicts[0].evidence) == (Outcome.BLOCK, "guard failed: RuntimeError")
+
+
+def test_guards_cost_far_less_than_a_lookup():
+    query = "Which of the hotels near the old harbour can take 12 guests on 3 May for less than $200?"
+    stored = [extract(query.replace("12", str(n))) for n in range(4)]
+    check(extract(query), stored[0])
+    best = min(_timed(query, stored) for _ in range(50))
+    assert best < 300e-6
+
+
+def _timed(query, stored):
+    start = time.perf_counter()
+    features = extract(query)
+    for entry in stored:
+        check(features, entry)
+    return time.perf_counter() - start

@@ -1,0 +1,137 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.policy.guards.features import FEATURES_VERSION, Features, extract
+from service.policy.guards.scripts import foreign_scripts
+from service.policy.guards.words import related, stem
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("a loan of 5k", ["5000"]),
+        ("a loan of five thousand", ["5000"]),
+        ("a loan of 5,000", ["5000"]),
+        ("a loan of ５０００", ["5000"]),
+        ("a loan of two hundred and five", ["205"]),
+        ("a loan of 1.5 million dollars", ["1500000 dollar"]),
+        ("a loan of $1.5m", ["1500000 dollar"]),
+        ("a loan of USD 20", ["20 dollar"]),
+        ("take 30mg", ["30 milligram"]),
+        ("take 30 mg", ["30 milligram"]),
+        ("grew by 12.50 %", ["12.5 percent"]),
+        ("grew by 12.5 per cent", ["12.5 percent"]),
+        ("an oven at 180°C", ["180 celsius"]),
+        ("an oven at 180 degrees Celsius", ["180 celsius"]),
+        ("the reign of Louis XIV", ["14"]),
+        ("三百五十元", ["350 yuan"]),
+        ("a dozen eggs", ["12"]),
+        ("no one knows which one it is", []),
+    ],
+)
+def test_numbers_agree_in_every_spelling(text, numbers):
+    assert list(extract(text).numbers) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("open on 3 May", ["may 3"]),
+        ("open on May 3rd", ["may 3"]),
+        ("open on the 3rd of May 2024", ["may 3 2024"]),
+        ("open at 5pm", ["17:00"]),
+        ("open at 5 pm", ["17:00"]),
+        ("open at 17:00", ["17:00"]),
+        ("since 2024-05-03", ["2024-05-03"]),
+        ("open on Mondays", ["monday"]),
+        ("you may march on", []),
+    ],
+)
+def test_dates_agree_in_every_spelling(text, dates):
+    assert list(extract(text).dates) == dates
+
+
+def test_what_is_written_exactly_is_kept_exactly():
+    found = extract("Run `ls -a` on https://Example.org/A then mail a.b@c.de about AB-77x and --force in v3.10")
+    assert found.code == ("ls -a",)
+    assert found.urls == ("example.org/A",)
+    assert found.identifiers == ("--force", "AB-77x", "a.b@c.de")
+    assert found.versions == ("3.10",)
+    assert extract("Python 3.10").versions != extract("Python 3.1").versions
+    assert extract("rename “old” to 'new'").quotes == ("old", "new")
+
+
+@pytest.mark.parametrize(
+    ("text", "negated"),
+    [
+        ("Which birds do not fly?", ["fly"]),
+        ("Which birds don't fly?", ["fly"]),
+        ("bread without yeast", ["yeast"]),
+        ("I can't log in", ["?log"]),
+        ("I do not know how to bake", []),
+        ("not only birds fly", []),
+        ("这个蘑菇不能吃吗", ["吃"]),
+        ("你能不能来", []),
+        ("非常好", []),
+    ],
+)
+def test_negation_knows_what_it_negates(text, negated):
+    assert list(extract(text).negated) == negated
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("When does it open?", "when"),
+        ("What year did it open?", "when"),
+        ("Could you tell me why it opened?", "why"),
+        ("How many doors has it?", "how many"),
+        ("Is it open?", "whether"),
+        ("When walking home I lost my keys", None),
+        ("为什么天空是蓝的", "why"),
+    ],
+)
+def test_question_type(text, question):
+    assert extract(text).question == ((question,) if question else ())
+
+
+def test_courtesy_leaves_no_trace():
+    plain = extract("how do I prune a rose")
+    for text in (
+        "How can I prune a rose?",
+        "Hi, please tell me how to prune my rose, thanks",
+        "how do you prune roses",
+    ):
+        assert extract(text).content == plain.content
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_features_that_survive_json(text):
+    found = extract(text)
+    assert Features.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_features_of_another_version_are_not_read():
+    assert Features.from_json({"version": FEATURES_VERSION + 1, "content": ["a"]}) is None
+
+
+def test_a_text_is_readable_in_the_scripts_of_the_declared_languages():
+    english = frozenset({"en"})
+    assert foreign_scripts("What is 北京?", english) == ["Han"]
+    assert foreign_scripts("How wide is the River Neiße at Görlitz?", english) == []
+    assert foreign_scripts("Wie breit ist die Neiße?", frozenset({"de"})) == []
+    assert foreign_scripts("北京在哪里", frozenset({"en", "zh"})) == []
+    assert foreign_scripts("Где это?", frozenset({"mul"})) == []
+
+
+def test_stems_drop_inflection_only():
+    assert stem("cancelled") == stem("cancels") == stem("cancelling") == "cancel"
+    assert stem("berries") == "berry"
+    assert stem("heaviest") == stem("heavier") == "heavy"
+    assert stem("unsafe") != stem("safe")
+    assert related(stem("renewal"), stem("renew"))
+    assert related("transfer", "trasnfer")
+    assert not related("germany", "german")
