@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -34,7 +34,11 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("pgsemcache"),
-        description="where the embedded Postgres and exported models are kept",
+        description="where the embedded Postgres keeps its data",
+    )
+    models_dir: Path = Field(
+        default_factory=lambda: user_cache_path("pgsemcache") / "models",
+        description="where exported models are kept; they can be made again at any time",
     )
     database_url: SecretStr | None = Field(
         None, description="postgresql://… of an own Postgres; unset: the embedded one in the data directory"
@@ -81,6 +85,7 @@ class Settings(BaseSettings):
     pool_min: int = Field(2, ge=0, description="database connections kept open")
     pool_max: int = Field(10, ge=1, description="most database connections")
     database_timeout: float = Field(2.0, gt=0, description="longest wait for one database operation")
+    bulk_timeout: float = Field(120.0, gt=0, description="longest wait for a bulk delete, statistics or explain")
     breaker_failures: int = Field(3, ge=1, description="database failures in a row that open the circuit breaker")
     breaker_retry: float = Field(0.5, gt=0, description="how often an open breaker tries the database again")
 
@@ -89,9 +94,13 @@ class Settings(BaseSettings):
     lease_duration: float = Field(1.0, gt=0, le=60, description="how long a replica may trust its memory unasked")
     usage_interval: float = Field(1.0, gt=0, description="how often hit counts are written")
 
+    purge_interval: float = Field(60.0, gt=0, description="how often the worker removes what is dead")
+    index_interval: float = Field(30.0, gt=0, description="how often the worker looks for scopes that want an index")
     exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
+    ivfflat_probes: int = Field(10, ge=1, description="lists of an IVFFlat index that a lookup reads first")
+    hnsw_ef_search: int = Field(40, ge=1, le=1000, description="candidates that a lookup in an HNSW index keeps")
 
-    max_body_bytes: int = Field(8 * 2**20, ge=1024, description="largest request body")
+    max_body_bytes: int = Field(16 * 2**20, ge=1024, description="largest request body")
     max_json_depth: int = Field(64, ge=4, description="deepest nesting of a JSON body")
     max_prompt_chars: int = Field(1_000_000, ge=1, description="longest prompt in the data API")
     max_response_chars: int = Field(4_000_000, ge=1, description="longest response in the data API")

@@ -22,6 +22,7 @@ from service.store.rows import InvalidationId
 
 SAFETY = 0.95  # the share of a lease that is used: two clocks may run at slightly different speeds
 RENEWALS = 3
+UNHEARD = 0.02  # how often to look, in seconds, for one who does not listen
 
 logger = logging.getLogger("semcache.coherence")
 
@@ -56,18 +57,22 @@ class Coherence:
     ) -> None:
         """Forget here at once, and return when no replica can serve it from memory any more.
 
-        Raises: SemcacheError(DATABASE_UNAVAILABLE): it is recorded and followed, but nobody can say when.
+        Raises: SemcacheError(DATABASE_UNAVAILABLE): it is recorded and will be followed, but nobody can say when.
         """
-        if invalidation_id is None:
-            return
-        self._memory.forget(cache_id, exact_key)
+        if invalidation_id is not None:
+            self._memory.forget(cache_id, exact_key)
+            await self.wait_for_replicas(invalidation_id)
+
+    async def wait_for_replicas(self, invalidation_id: InvalidationId) -> None:
+        """Return when every other replica has confirmed this invalidation or lost its lease."""
         while True:
             confirmation = self._confirmation
             seconds = await leases.lagging(self._db, self._holder, invalidation_id)
             if seconds is None:
                 return
+            patience = seconds if self._tasks else min(seconds, UNHEARD)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(confirmation.wait(), max(seconds, 0.001))
+                await asyncio.wait_for(confirmation.wait(), max(patience, 0.001))
 
     async def _keep_lease(self) -> None:
         while True:

@@ -57,4 +57,10 @@ async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
     return found
 
 
-__all__ = ["OpenCache", "authenticate", "open_cache"]
+async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, limit: int) -> list[OpenCache]:
+    """Caches by name, after the last name of the page before."""
+    rows = await caches.page(runtime.db, tenant.tenant_id, after=after, limit=limit)
+    return [OpenCache(tenant, row, read_policy(row.policy)) for row in rows]
+
+
+__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache"]

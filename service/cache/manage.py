@@ -11,7 +11,8 @@ from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.policy.cache_policy import read_policy
-from service.store import caches, entries
+from service.settings import DEFAULT_CACHE
+from service.store import caches, entries, tenants
 from service.store.entries import Vector
 from service.store.tenants import Tenant
 
@@ -54,8 +55,11 @@ async def change_policy(runtime: Runtime, cache: OpenCache, changes: dict[str, A
 
 
 async def delete_cache(runtime: Runtime, cache: OpenCache) -> None:
+    """Delete a cache. The one named default begins anew, empty and with the default policy."""
     invalidation = await caches.delete(runtime.db, cache.row)
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
+    if cache.row.name == DEFAULT_CACHE:
+        await tenants.ensure(runtime.db, cache.tenant.name)
 
 
 async def flush(runtime: Runtime, cache: OpenCache) -> None:

@@ -1,4 +1,4 @@
-"""Collects what became of each request and writes it in batches, each second and at the end."""
+"""Collects what became of each request: counted at once, written in batches each second and at the end."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from service.errors import SemcacheError
 from service.store import requests
 from service.store.database import Database
 from service.store.rows import TenantId
+from service.telemetry.metrics import Metrics
 
 MOST_KEPT = 50_000
 BATCH = 2_000
@@ -64,8 +65,8 @@ class Request:
 class Recorder:
     """A bounded queue and its writer. While the database is away the oldest are dropped, and counted."""
 
-    def __init__(self, db: Database, interval: float) -> None:
-        self._db, self._interval = db, interval
+    def __init__(self, db: Database, metrics: Metrics, interval: float) -> None:
+        self._db, self._metrics, self._interval = db, metrics, interval
         self._queue: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -82,10 +83,20 @@ class Recorder:
             await self.flush()
 
     def note(self, request: Request) -> None:
+        self._count(request)
         if len(self._queue) >= MOST_KEPT:
             self._queue.popleft()
             self.dropped += 1
         self._queue.append(request)
+
+    def _count(self, request: Request) -> None:
+        metrics = self._metrics
+        metrics.lookups.labels(request.outcome, request.reason).inc()
+        metrics.tokens_saved.inc(request.tokens_saved)
+        for stage, milliseconds in request.stages.items():
+            metrics.stage_seconds.labels(stage).observe(milliseconds / 1000)
+        if request.similarity is not None:
+            metrics.similarity.labels(request.outcome).observe(request.similarity)
 
     async def flush(self) -> None:
         """Write all that is waiting. What could not be written waits on."""

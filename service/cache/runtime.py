@@ -10,6 +10,7 @@ from service.cache.recorder import Recorder
 from service.memory.replica import ReplicaMemory
 from service.settings import Settings
 from service.store.database import Database
+from service.telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Runtime:
     coherence: Coherence
     embedder: EmbedderSlot
     recorder: Recorder
+    metrics: Metrics
 
     async def start(self) -> None:
         await self.db.open()
@@ -37,6 +39,7 @@ class Runtime:
 
 
 def build_runtime(settings: Settings, db: Database) -> Runtime:
+    metrics = Metrics()
     memory = ReplicaMemory(settings.l1_entries, settings.l1_bytes)
     return Runtime(
         settings=settings,
@@ -44,7 +47,8 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         memory=memory,
         coherence=Coherence(db, memory, settings.lease_duration),
         embedder=EmbedderSlot(settings, db),
-        recorder=Recorder(db, settings.usage_interval),
+        recorder=Recorder(db, metrics, settings.usage_interval),
+        metrics=metrics,
     )
 
 

@@ -117,7 +117,7 @@ async def open_embedder(settings: Settings) -> Embedder:
 
 
 async def _open_local(settings: Settings, memory: TextMemory) -> Embedder:
-    local = await open_local(settings.embedder_model, settings.data_dir / "models", settings.embedder_threads)
+    local = await open_local(settings.embedder_model, settings.models_dir, settings.embedder_threads)
     info = EmbedderInfo(
         kind="local",
         name=local.files.name,

@@ -46,7 +46,7 @@ logger = logging.getLogger("semcache.database")
 
 CONFIGURE = """
 select
-    set_config('search_path', format('semcache, %I', n.nspname), false),
+    set_config('search_path', 'semcache, ' || quote_ident(n.nspname), false),
     set_config('ivfflat.probes', %(probes)s, false),
     set_config('ivfflat.iterative_scan', 'relaxed_order', false),
     set_config('ivfflat.max_probes', %(max_probes)s, false),
@@ -183,19 +183,25 @@ class Database:
         try:
             if self._on_down is not None:
                 await asyncio.to_thread(self._on_down)
-            connection = await AsyncConnection.connect(self._url, connect_timeout=2, autocommit=True)
-        except (psycopg.Error, SemcacheError, OSError):
+            await self.verify()
+        except (SemcacheError, OSError):
             return False
-        watchdog = asyncio.get_running_loop().call_later(self._limits.timeout, _cut, connection)
-        try:
-            await connection.execute("select 1")
-        except psycopg.Error:
-            return False
-        finally:
-            watchdog.cancel()
-            with contextlib.suppress(psycopg.Error):
-                await connection.close()
         return True
+
+    async def verify(self) -> None:
+        """Connect once as the pool does. Raises: SemcacheError(DATABASE_UNAVAILABLE) with Postgres' own reason."""
+        watchdog: asyncio.TimerHandle | None = None
+        try:
+            connection = await Connection.connect(self._url, connect_timeout=2, autocommit=True)
+            watchdog = asyncio.get_running_loop().call_later(self._limits.timeout, _cut, connection)
+            async with connection:
+                await self._configure(connection)
+        except psycopg.Error as error:
+            reason = error.diag.message_primary or type(error).__name__
+            raise _unavailable(f"the database cannot be used: {reason}") from error
+        finally:
+            if watchdog is not None:
+                watchdog.cancel()
 
     def _new_pool(self) -> AsyncConnectionPool[Connection]:
         return AsyncConnectionPool(

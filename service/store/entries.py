@@ -192,9 +192,7 @@ async def get(db: Database, cache: CacheRow, entry_id: UUID) -> EntryRow:
     return _entry(row)
 
 
-async def page(
-    db: Database, cache: CacheRow, *, epoch: int, after: tuple[datetime, UUID] | None, limit: int
-) -> list[EntryRow]:
+async def page(db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int) -> list[EntryRow]:
     """Living entries in the order of their making, after the last row of the page before."""
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
@@ -202,7 +200,6 @@ async def page(
             {
                 "tenant_id": cache.tenant_id,
                 "cache_id": cache.cache_id,
-                "epoch": epoch,
                 "after_at": after[0] if after else None,
                 "after_id": after[1] if after else None,
                 "limit": limit,

@@ -20,10 +20,11 @@ from semcache.entry e
 join semcache.output o using (output_id)
 join semcache.scope s using (scope_id)
 join semcache.model m using (model_id)
+join semcache.cache c on c.cache_id = e.cache_id
 left join semcache.entry_usage u using (entry_id)
 where e.tenant_id = %(tenant_id)s
   and e.cache_id = %(cache_id)s
-  and e.epoch = %(epoch)s
+  and e.epoch = c.epoch
   and (e.expires_at is null or e.expires_at > now())
   and (%(after_at)s::timestamptz is null or (e.created_at, e.entry_id) > (%(after_at)s, %(after_id)s::uuid))
 order by e.created_at, e.entry_id

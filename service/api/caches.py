@@ -1,0 +1,74 @@
+"""Routes of caches: made, seen, changed, flushed, deleted, and what they hold."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from service.api.context import CacheOf, RuntimeOf, TenantOf, respond
+from service.api.limits import check_count
+from service.api.schemas import CacheChange, CachePage, CacheView, NewCache, Stats
+from service.cache import manage
+from service.cache.directory import OpenCache, list_caches
+from service.cache.statistics import read_stats
+
+router = APIRouter(prefix="/v1/caches", tags=["caches"])
+
+
+def _view(cache: OpenCache) -> CacheView:
+    row = cache.row
+    return CacheView(
+        cache_id=row.name, name=row.name, policy=cache.policy, created_at=row.created_at, updated_at=row.updated_at
+    )
+
+
+@router.post("", status_code=201, response_model=CacheView, summary="Make a cache")
+async def create(body: NewCache, runtime: RuntimeOf, tenant: TenantOf) -> Response:
+    return respond(_view(await manage.create_cache(runtime, tenant, body.name, body.policy)), 201)
+
+
+@router.get("", response_model=CachePage, summary="List caches by name")
+async def index(
+    runtime: RuntimeOf,
+    tenant: TenantOf,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1)] = 100,
+) -> Response:
+    check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
+    found = await list_caches(runtime, tenant, after=cursor, limit=limit)
+    following = found[-1].row.name if len(found) == limit else None
+    return respond(CachePage(data=[_view(cache) for cache in found], next_cursor=following))
+
+
+@router.get("/{cache_id}", response_model=CacheView, summary="A cache with its policy, whole")
+async def read(cache: CacheOf) -> Response:
+    return respond(_view(cache))
+
+
+@router.patch("/{cache_id}", response_model=CacheView, summary="Change keys of a cache's policy")
+async def change(body: CacheChange, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    return respond(_view(await manage.change_policy(runtime, cache, body.policy)))
+
+
+@router.delete("/{cache_id}", status_code=204, summary="Delete a cache with all its entries")
+async def delete(runtime: RuntimeOf, cache: CacheOf) -> Response:
+    await manage.delete_cache(runtime, cache)
+    return Response(status_code=204)
+
+
+@router.post("/{cache_id}/flush", status_code=204, summary="Stop serving every entry, on every replica")
+async def flush(runtime: RuntimeOf, cache: CacheOf) -> Response:
+    await manage.flush(runtime, cache)
+    return Response(status_code=204)
+
+
+@router.get("/{cache_id}/stats", response_model=Stats, summary="What a cache holds and how it served")
+async def stats(runtime: RuntimeOf, cache: CacheOf, since: datetime | None = None) -> Response:
+    figures, reasons = await read_stats(runtime, cache, since)
+    rate = figures["hits"] / figures["lookups"] if figures["lookups"] else None
+    return respond(Stats(cache_id=cache.row.name, since=since, hit_rate=rate, miss_reasons=reasons, **figures))
+
+
+__all__ = ["router"]

@@ -1,0 +1,285 @@
+"""Routes of entries: searched, stored, read, listed, changed, deleted, judged, explained."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ValidationError
+
+from service.api.context import CacheOf, RuntimeOf, respond
+from service.api.limits import check_count, check_depth, check_prompt, check_response
+from service.api.problems import as_problem, read_validation
+from service.api.schemas import (
+    BatchItem,
+    BatchResult,
+    DeletedCount,
+    EntryBatch,
+    EntryChange,
+    EntryFilter,
+    EntryPage,
+    EntryStored,
+    EntryView,
+    Explain,
+    ExplanationView,
+    Feedback,
+    NeighbourView,
+    NewEntry,
+    Search,
+    SearchBatch,
+    SearchHit,
+    SearchResult,
+)
+from service.cache import data, manage
+from service.cache.directory import OpenCache
+from service.cache.explain import Explanation
+from service.cache.lookup import Looked
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.settings import Settings
+from service.store.rows import EntryRow
+from service.upstream.answer import Answer
+
+BATCH_AT_ONCE = 16
+
+router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"])
+
+
+@router.post("/entries/search", response_model=SearchResult, summary="Find an answer that may be served")
+async def search(body: Search, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    return respond(await _search(body, runtime, cache))
+
+
+@router.post("/entries/batch-search", response_model=BatchResult, summary="Many searches, each with its own status")
+async def batch_search(body: SearchBatch, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    async def one(item: dict[str, Any]) -> SearchResult:
+        return await _search(Search.model_validate(item), runtime, cache)
+
+    return respond(await _batch(body.searches, one, runtime.settings, 200))
+
+
+@router.post("/entries", status_code=201, response_model=EntryStored, summary="Store an answer")
+async def store(body: NewEntry, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    return respond(await _store(body, runtime, cache), 201)
+
+
+@router.post("/entries/batch", response_model=BatchResult, summary="Store many answers, each with its own status")
+async def batch_store(body: EntryBatch, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    async def one(item: dict[str, Any]) -> EntryStored:
+        return await _store(NewEntry.model_validate(item), runtime, cache)
+
+    return respond(await _batch(body.entries, one, runtime.settings, 201))
+
+
+@router.get("/entries", response_model=EntryPage, summary="List living entries, oldest first")
+async def index(
+    runtime: RuntimeOf,
+    cache: CacheOf,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1)] = 100,
+) -> Response:
+    check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
+    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=limit)
+    following = _cursor(rows[-1]) if len(rows) == limit else None
+    return respond(EntryPage(data=[_view(row) for row in rows], next_cursor=following))
+
+
+@router.get("/entries/{entry_id}", response_model=EntryView, summary="One entry")
+async def read(entry_id: str, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    return respond(_view(await data.read_entry(runtime, cache, _entry_id(entry_id))))
+
+
+@router.patch("/entries/{entry_id}", response_model=EntryView, summary="Change lifetime, tags, pin or quarantine")
+async def change(entry_id: str, body: EntryChange, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    asked = manage.Change(
+        ttl_ms=body.ttl_millis,
+        clear_ttl="ttl_millis" in body.model_fields_set and body.ttl_millis is None,
+        tags=body.tags,
+        pinned=body.pinned,
+        quarantined=body.quarantined,
+    )
+    check_count(len(body.tags or []), runtime.settings.max_tags, "tags", "SEMCACHE_MAX_TAGS")
+    await manage.change_entry(runtime, cache, _entry_id(entry_id), asked)
+    return respond(_view(await data.read_entry(runtime, cache, _entry_id(entry_id))))
+
+
+@router.delete("/entries/{entry_id}", status_code=204, summary="Delete one entry")
+async def delete(entry_id: str, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    await manage.delete_entry(runtime, cache, _entry_id(entry_id))
+    return Response(status_code=204)
+
+
+@router.delete("/entries", response_model=DeletedCount, summary="Delete entries by a filter, or count them")
+async def delete_many(body: EntryFilter, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    which = manage.Filter(body.attributes, body.tags, body.model, body.older_than)
+    deleted = await manage.delete_entries(runtime, cache, which, dry_run=body.dry_run)
+    return respond(DeletedCount(deleted_entries_count=deleted))
+
+
+@router.post("/feedback", status_code=202, summary="Say whether an answer was right; a wrong one is served no more")
+async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    if body.prompt is not None:
+        check_prompt(runtime.settings, body.prompt)
+    await manage.give_feedback(runtime, cache, _entry_id(body.entry_id), verdict=body.verdict, prompt=body.prompt)
+    return Response(status_code=202)
+
+
+@router.post("/explain", response_model=ExplanationView, summary="Why a prompt hits or misses")
+async def explain(body: Explain, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    _check(runtime.settings, body.prompt, body.attributes, body.scope)
+    prompt = data.Prompt(body.prompt, body.scope, body.attributes, body.similarity_threshold)
+    return respond(_explanation(await data.explain(runtime, cache, prompt, body.limit)))
+
+
+async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchResult:
+    _check(runtime.settings, body.prompt, body.attributes, body.scope)
+    prompt = data.Prompt(
+        body.prompt, body.scope, body.attributes, body.similarity_threshold, tuple(body.search_strategies)
+    )
+    looked = await data.search(runtime, cache, prompt)
+    explanation = _explanation(await data.explain(runtime, cache, prompt, limit=8)) if body.explain else None
+    return SearchResult(data=_hits(looked), reason=looked.reason, threshold=looked.threshold, explanation=explanation)
+
+
+async def _store(body: NewEntry, runtime: Runtime, cache: OpenCache) -> EntryStored:
+    settings = runtime.settings
+    _check(settings, body.prompt, body.attributes, body.scope)
+    check_response(settings, body.response)
+    check_count(len(body.tags), settings.max_tags, "tags", "SEMCACHE_MAX_TAGS")
+    kept = await data.store(
+        runtime,
+        cache,
+        data.Prompt(body.prompt, body.scope, body.attributes),
+        body.response,
+        tags=body.tags,
+        ttl_ms=body.ttl_millis,
+    )
+    return EntryStored(entry_id=kept.stored.entry_id.hex, exact_only=kept.exact_only)
+
+
+async def _batch(
+    items: list[dict[str, Any]],
+    one: Callable[[dict[str, Any]], Awaitable[SearchResult | EntryStored]],
+    settings: Settings,
+    status: int,
+) -> BatchResult:
+    """Every item for itself: one that fails says so in its place."""
+    check_count(len(items), settings.max_batch, "items", "SEMCACHE_MAX_BATCH")
+    places = asyncio.Semaphore(BATCH_AT_ONCE)
+
+    async def outcome(item: dict[str, Any]) -> BatchItem:
+        async with places:
+            try:
+                return BatchItem(status=status, result=await one(item))
+            except ValidationError as error:
+                failure = read_validation(list(error.errors()))
+            except SemcacheError as error:
+                failure = error
+            return BatchItem(status=failure.code.value.status, error=as_problem(failure))
+
+    return BatchResult(data=list(await asyncio.gather(*(outcome(item) for item in items))))
+
+
+def _check(settings: Settings, prompt: str, attributes: dict[str, str], scope: dict[str, Any]) -> None:
+    check_prompt(settings, prompt)
+    check_count(len(attributes), settings.max_attributes, "attributes", "SEMCACHE_MAX_ATTRIBUTES")
+    if scope:
+        check_depth(scope, settings.max_json_depth, "scope")
+
+
+def _hits(looked: Looked) -> list[SearchHit]:
+    found, answer = looked.found, looked.answer
+    if found is None or answer is None:
+        return []
+    return [
+        SearchHit(
+            id=found.entry_id.hex,
+            prompt=found.prompt,
+            response=answer.text,
+            attributes=found.attributes,
+            similarity=found.similarity,
+            search_strategy="exact" if looked.strategy == "exact" else "semantic",
+            tags=found.tags,
+            provenance=found.provenance,
+            created_at=found.created_at,
+            age_millis=int(looked.age * 1000),
+            ttl_millis=None if looked.ttl is None else int(looked.ttl * 1000),
+        )
+    ]
+
+
+def _view(row: EntryRow) -> EntryView:
+    answer = Answer.from_payload(json.loads(row.payload))
+    return EntryView(
+        id=row.entry_id.hex,
+        prompt=row.prompt,
+        response=answer.text if answer else "",
+        model=row.model,
+        attributes=row.attributes,
+        tags=row.tags,
+        provenance=row.provenance,
+        pinned=row.pinned,
+        quarantined=row.quarantined_at is not None,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        hits=row.hits,
+        last_hit_at=row.last_hit_at,
+    )
+
+
+def _explanation(found: Explanation) -> ExplanationView:
+    return ExplanationView.model_validate(
+        {
+            "outcome": found.outcome,
+            "reason": found.reason,
+            "threshold": found.threshold,
+            "entryId": found.entry_id.hex if found.entry_id else None,
+            "similarity": found.similarity,
+            "neighbours": [
+                NeighbourView(
+                    id=near.entry_id.hex,
+                    prompt=near.prompt,
+                    similarity=near.similarity,
+                    obstacles=near.obstacles,
+                    scope_differs_in=near.scope_differs_in,
+                )
+                for near in found.neighbours
+            ],
+            "wouldChange": found.would_change,
+        }
+    )
+
+
+def _entry_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise SemcacheError(Code.ENTRY_NOT_FOUND, "an entry's id is 32 hexadecimal digits; this is none") from None
+
+
+def _cursor(row: EntryRow) -> str:
+    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.entry_id.hex}".encode()).decode()
+
+
+def _read_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
+    if cursor is None:
+        return None
+    try:
+        at, entry_id = base64.urlsafe_b64decode(cursor).decode().split(" ")
+        return datetime.fromisoformat(at), UUID(entry_id)
+    except (ValueError, binascii.Error):
+        raise SemcacheError(
+            Code.INVALID_DATA, "cursor: is none of ours; pass nextCursor of the page before as it was"
+        ) from None
+
+
+__all__ = ["router"]

@@ -1,0 +1,42 @@
+"""Routes for operators: is it alive, is it ready, what does it count."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from service.api.context import RuntimeOf
+from service.cache.runtime import Runtime
+from service.json_text import dumps
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/healthz", summary="The process answers")
+async def healthz() -> Response:
+    return Response(dumps({"status": "ok"}), media_type="application/json")
+
+
+@router.get("/readyz", summary="The service can answer lookups", responses={503: {"description": "not yet, and why"}})
+async def readyz(runtime: RuntimeOf) -> Response:
+    waiting = _waiting_for(runtime)
+    body = {"status": "waiting" if waiting else "ready", "waitingFor": waiting}
+    return Response(dumps(body), 503 if waiting else 200, media_type="application/json")
+
+
+@router.get("/metrics", summary="Prometheus metrics")
+async def metrics(runtime: RuntimeOf) -> Response:
+    counts = runtime.metrics
+    counts.l1_entries.set(runtime.memory.entries)
+    counts.l1_bytes.set(runtime.memory.bytes)
+    counts.database_up.set(runtime.db.up)
+    counts.dropped.set(runtime.recorder.dropped)
+    return Response(generate_latest(counts.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _waiting_for(runtime: Runtime) -> list[str]:
+    parts = {"database": runtime.db.up, "embedder": runtime.embedder.tried}
+    return [name for name, ready in parts.items() if not ready]
+
+
+__all__ = ["router"]

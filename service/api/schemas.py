@@ -1,0 +1,247 @@
+"""The data API's bodies. Field names are LangCache's where it has one; camelCase on the wire."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from service.policy.cache_policy import MAX_TTL_MS, CachePolicy
+
+_ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+MAX_WORD = 500
+
+
+class Body(BaseModel):
+    """A body that refuses unknown fields and numbers that JSON has not."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="null"
+    )
+
+
+def _some_text(value: str) -> str:
+    if not value:
+        raise ValueError("must have at least one character")
+    return value
+
+
+def _words(values: list[str]) -> list[str]:
+    for value in values:
+        if not value or len(value) > MAX_WORD or _UNPRINTABLE.search(value):
+            raise ValueError(f"each must have 1 to {MAX_WORD} characters and no control characters")
+    return values
+
+
+def _attributes(values: dict[str, str]) -> dict[str, str]:
+    for name, value in values.items():
+        if not _ATTRIBUTE_NAME.fullmatch(name):
+            raise ValueError("a name has 1 to 64 of A-Z a-z 0-9 _ . -")
+        if len(value) > MAX_WORD or _UNPRINTABLE.search(value):
+            raise ValueError(f"a value has at most {MAX_WORD} characters and no control characters")
+    return values
+
+
+def _ttl(value: Any) -> Any:
+    if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_TTL_MS):
+        raise ValueError(f"must be 1 to {MAX_TTL_MS} milliseconds; 0 would mean that it is expired already")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_some_text)]
+Tags = Annotated[list[str], AfterValidator(_words)]
+Attributes = Annotated[dict[str, str], AfterValidator(_attributes)]
+TtlMillis = Annotated[int, BeforeValidator(_ttl), Field(description=f"lifetime in milliseconds, 1 to {MAX_TTL_MS}")]
+Threshold = Annotated[float, Field(ge=0, le=1, description="cosine similarity, 0 to 1; can only raise the cache's own")]
+ScopeBody = Annotated[
+    dict[str, Any],
+    Field(
+        description="what must match exactly: model, revision, tokenizer, chatTemplate, dtype, quantization, "
+        "kvCacheDtype, engineVersion, sampling, system, history, tools, responseFormat, user, salt",
+        examples=[{"model": "llama-3.1-8b", "sampling": {"temperature": 0}, "system": "Answer briefly."}],
+    ),
+]
+
+
+class NewCache(Body):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$", examples=["faq"])]
+    policy: dict[str, Any] = Field(default_factory=dict, examples=[{"similarityThreshold": 0.95}])
+
+
+class CacheChange(Body):
+    policy: dict[str, Any] = Field(description="keys to change; null goes back to the default")
+
+
+class CacheView(Body):
+    cache_id: str
+    name: str
+    policy: CachePolicy
+    created_at: datetime
+    updated_at: datetime
+
+
+class CachePage(Body):
+    data: list[CacheView]
+    next_cursor: str | None = Field(None, description="pass as `cursor` for the next page; null on the last one")
+
+
+class Search(Body):
+    prompt: Text = Field(examples=["How do I renew my library card?"])
+    similarity_threshold: Threshold | None = None
+    attributes: Attributes = Field(default_factory=dict, description="only entries that have these")
+    search_strategies: list[Literal["exact", "semantic"]] = Field(["exact", "semantic"], min_length=1)
+    scope: ScopeBody = Field(default_factory=dict)
+    explain: bool = Field(False, description="say why, with what was near")
+
+
+class SearchHit(Body):
+    id: str
+    prompt: str
+    response: str
+    attributes: dict[str, str]
+    similarity: float
+    search_strategy: Literal["exact", "semantic"]
+    tags: list[str]
+    provenance: str
+    created_at: datetime
+    age_millis: int
+    ttl_millis: int | None = Field(description="what is left of its lifetime; null: it does not expire")
+
+
+class NeighbourView(Body):
+    id: str
+    prompt: str
+    similarity: float
+    obstacles: list[str] = Field(description="why it does not serve this prompt; empty where nothing stands in the way")
+    scope_differs_in: list[str]
+
+
+class ExplanationView(Body):
+    outcome: Literal["hit", "semantic_hit", "miss"]
+    reason: str
+    threshold: float
+    entry_id: str | None
+    similarity: float | None
+    neighbours: list[NeighbourView]
+    would_change: str
+
+
+class SearchResult(Body):
+    data: list[SearchHit] = Field(description="the entry that may be served; empty on a miss")
+    reason: str
+    threshold: float = Field(description="the threshold that counted")
+    explanation: ExplanationView | None = None
+
+
+class Explain(Body):
+    prompt: Text
+    similarity_threshold: Threshold | None = None
+    attributes: Attributes = Field(default_factory=dict)
+    scope: ScopeBody = Field(default_factory=dict)
+    limit: int = Field(8, ge=1, le=64)
+
+
+class NewEntry(Body):
+    prompt: Text = Field(examples=["How do I renew my library card?"])
+    response: str = Field(examples=["Online, under My account, or at any desk."])
+    attributes: Attributes = Field(default_factory=dict)
+    ttl_millis: TtlMillis | None = None
+    scope: ScopeBody = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=list)
+
+
+class EntryStored(Body):
+    entry_id: str
+    exact_only: str | None = Field(None, description="why only the same request finds it; null where neighbours do too")
+
+
+class EntryView(Body):
+    id: str
+    prompt: str
+    response: str
+    model: str
+    attributes: dict[str, str]
+    tags: list[str]
+    provenance: str
+    pinned: bool
+    quarantined: bool
+    created_at: datetime
+    expires_at: datetime | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    hits: int
+    last_hit_at: datetime | None
+
+
+class EntryPage(Body):
+    data: list[EntryView]
+    next_cursor: str | None = Field(None, description="pass as `cursor` for the next page; null on the last one")
+
+
+class EntryChange(Body):
+    ttl_millis: TtlMillis | None = Field(None, description="counts from now; null: it does not expire any more")
+    tags: Tags | None = None
+    pinned: bool | None = None
+    quarantined: bool | None = None
+
+
+class EntryFilter(Body):
+    attributes: Attributes = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=list, description="any one of these")
+    model: str | None = Field(None, min_length=1)
+    older_than: datetime | None = Field(None, description="stored before this time")
+    dry_run: bool = Field(False, description="only count")
+
+
+class DeletedCount(Body):
+    deleted_entries_count: int
+
+
+class SearchBatch(Body):
+    searches: list[dict[str, Any]] = Field(min_length=1, description="bodies of entries/search")
+
+
+class EntryBatch(Body):
+    entries: list[dict[str, Any]] = Field(min_length=1, description="bodies of POST entries")
+
+
+class BatchItem(Body):
+    status: int = Field(description="the status that the call alone would have had")
+    result: SearchResult | EntryStored | None = None
+    error: dict[str, Any] | None = Field(None, description="a problem, where the item failed")
+
+
+class BatchResult(Body):
+    data: list[BatchItem] = Field(description="one for each item, in order")
+
+
+class Feedback(Body):
+    entry_id: str
+    verdict: Literal["correct", "wrong", "stale"]
+    prompt: Text | None = Field(None, description="the prompt that got the answer, where it was another one")
+
+
+class Stats(Body):
+    cache_id: str
+    since: datetime | None
+    entries: int
+    pinned: int
+    quarantined: int
+    answer_bytes: int
+    lookups: int
+    hits: int
+    exact_hits: int
+    semantic_hits: int
+    misses: int
+    bypasses: int
+    errors: int
+    hit_rate: float | None = Field(description="hits per lookup; null where there was none")
+    tokens_saved: int
+    tokens_spent: int
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+    miss_reasons: dict[str, int]

@@ -1,0 +1,139 @@
+"""The data API's use cases: a prompt is searched and stored as the chat request that would ask it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.cache.directory import OpenCache
+from service.cache.explain import Explanation
+from service.cache.explain import explain as explain_ask
+from service.cache.lookup import EXACT, SEMANTIC, Ask, Looked, look_up
+from service.cache.recorder import Request
+from service.cache.runtime import Runtime
+from service.cache.store import Kept, New, store_answer
+from service.errors import SemcacheError
+from service.identity.prompt import identify_prompt
+from service.identity.request import Identity, KeyPolicy
+from service.identity.scope import Namespace
+from service.store import entries
+from service.store.rows import EntryRow
+from service.upstream.answer import text_answer
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt with the scope and the filters that it is asked in. threshold: cosine, 0 to 1."""
+
+    text: str
+    scope: Mapping[str, Any]
+    attributes: dict[str, str]
+    threshold: float | None = None
+    strategies: tuple[str, ...] = (EXACT, SEMANTIC)
+
+
+async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
+    """Find an answer that may be served, and note what came of it.
+
+    Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
+    """
+    begun = time.perf_counter()
+    ask = _ask(cache, prompt)
+    try:
+        looked = await look_up(runtime, cache, ask)
+    except SemcacheError as error:
+        _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
+        raise
+    outcome = {EXACT: "hit", SEMANTIC: "semantic_hit", None: "miss"}[looked.strategy]
+    _note(runtime, cache, ask.identity, begun, outcome=outcome, reason=looked.reason, looked=looked)
+    return looked
+
+
+async def explain(runtime: Runtime, cache: OpenCache, prompt: Prompt, limit: int) -> Explanation:
+    """Why a search of this prompt hits or misses. Raises as `search`; nothing is noted."""
+    return await explain_ask(runtime, cache, _ask(cache, prompt), limit)
+
+
+async def store(
+    runtime: Runtime,
+    cache: OpenCache,
+    prompt: Prompt,
+    response: str,
+    *,
+    tags: list[str],
+    ttl_ms: int | None,
+) -> Kept:
+    """Store a client's answer. When this returns it is committed and every replica's next lookup finds it.
+
+    Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
+    """
+    identity = _identity(cache, prompt)
+    return await store_answer(
+        runtime,
+        cache,
+        New(
+            identity=identity,
+            prompt=prompt.text,
+            answer=text_answer("chat", response, identity.scope.model.name),
+            provenance="client",
+            attributes=prompt.attributes,
+            tags=tags,
+            ttl_ms=ttl_ms,
+        ),
+    )
+
+
+async def read_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> EntryRow:
+    """Raises: SemcacheError(ENTRY_NOT_FOUND)."""
+    return await entries.get(runtime.db, cache.row, entry_id)
+
+
+async def list_entries(
+    runtime: Runtime, cache: OpenCache, *, after: tuple[datetime, UUID] | None, limit: int
+) -> list[EntryRow]:
+    """Living entries in the order of their making, after the last one of the page before."""
+    return await entries.page(runtime.db, cache.row, after=after, limit=limit)
+
+
+def _identity(cache: OpenCache, prompt: Prompt) -> Identity:
+    namespace = Namespace(cache.tenant.name, cache.row.name)
+    return identify_prompt(prompt.text, prompt.scope, namespace=namespace, policy=KeyPolicy())
+
+
+def _ask(cache: OpenCache, prompt: Prompt) -> Ask:
+    return Ask(_identity(cache, prompt), prompt.attributes, prompt.strategies, prompt.threshold)
+
+
+def _note(
+    runtime: Runtime,
+    cache: OpenCache,
+    identity: Identity,
+    begun: float,
+    *,
+    outcome: str,
+    reason: str,
+    looked: Looked | None = None,
+) -> None:
+    found = looked.found if looked else None
+    runtime.recorder.note(
+        Request(
+            tenant_id=cache.tenant.tenant_id,
+            cache_id=cache.row.cache_id,
+            scope_key=identity.scope.key,
+            entry_id=found.entry_id if found else None,
+            served=found is not None,
+            outcome=outcome,
+            reason=reason,
+            similarity=(found.similarity if found else looked.nearest) if looked else None,
+            latency_ms=round((time.perf_counter() - begun) * 1000, 3),
+            stages=looked.stages if looked else {},
+            tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found else 0,
+        )
+    )
+
+
+__all__ = ["Prompt", "explain", "list_entries", "read_entry", "search", "store"]

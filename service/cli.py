@@ -1,0 +1,62 @@
+"""The command `pgsemcache`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from service.commands import db, keys, psql, serve
+from service.errors import SemcacheError
+from service.resources import version
+
+PLUGINS = "pgsemcache.commands"
+
+app = typer.Typer(
+    help="A semantic cache for model answers that lives in Postgres.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serve.serve)
+app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(psql.psql)
+app.add_typer(db.app, name="db")
+app.add_typer(keys.app, name="keys")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version())
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Every flag has its variable SEMCACHE_…; flags win."""
+
+
+def main() -> None:
+    """Run the command line. A failure of ours is one line on standard error and status 1."""
+    for plugin in entry_points(group=PLUGINS):
+        app.command(plugin.name)(plugin.load())
+    try:
+        app()
+    except SemcacheError as error:
+        sys.exit(f"pgsemcache: {error.detail}")
+    except ValidationError as error:
+        sys.exit("\n".join(f"pgsemcache: {_setting(problem)}" for problem in error.errors()))
+
+
+def _setting(problem: Any) -> str:
+    name = "_".join(str(part) for part in problem["loc"])
+    return f"--{name.replace('_', '-')} (SEMCACHE_{name.upper()}): {problem['msg']}"
+
+
+__all__ = ["app", "main"]

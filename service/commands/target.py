@@ -1,0 +1,62 @@
+"""Which database a command works on: an own Postgres by its URL, or the embedded one of a data directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from service.settings import Settings
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Folder of the embedded Postgres. [SEMCACHE_DATA_DIR]", show_default=False),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url", help="postgresql://… of an own Postgres. [SEMCACHE_DATABASE_URL]", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A database that is up. `revive` starts an embedded one again if it died."""
+
+    url: str
+    embedded: bool
+    psql: list[str]
+    revive: Callable[[], None] | None = None
+
+
+def read_settings(**flags: Any) -> Settings:
+    """The settings with the flags that were given; of --data-dir and --database-url the flag beats the variable."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    if "data_dir" in given and "database_url" not in given:
+        given["database_url"] = None
+    return Settings(**given)
+
+
+@contextmanager
+def open_target(settings: Settings) -> Iterator[Target]:
+    """The database of the settings; an embedded one is started, or joined, and let go at the end."""
+    if settings.database_url is not None:
+        url = settings.database_url.get_secret_value()
+        yield Target(url, embedded=False, psql=["psql", url])
+        return
+    from service.store.embedded import EmbeddedPostgres  # noqa: PLC0415 - an extra; own databases do without
+
+    server = EmbeddedPostgres(settings.data_dir)
+    url = server.start()
+    try:
+        yield Target(url, embedded=True, psql=server.psql_command(), revive=server.ensure_running)
+    finally:
+        server.release()
+
+
+__all__ = ["DataDir", "DatabaseUrl", "Target", "open_target", "read_settings"]
