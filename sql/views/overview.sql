@@ -1,0 +1,46 @@
+-- Where to begin: each cache, what it holds and how it served in the last day.
+create or replace view semcache.overview
+with (security_invoker = true)
+as
+select
+    t.name as tenant,
+    c.name as cache,
+    held.entries,
+    pg_size_pretty(held.bytes) as answers,
+    held.newest,
+    served.lookups,
+    round(100.0 * served.hits / nullif(served.lookups, 0), 1) as hit_percent,
+    round(100.0 * served.semantic_hits / nullif(served.lookups, 0), 1) as semantic_percent,
+    served.tokens_saved,
+    round(served.latency_p50_ms::numeric, 2) as p50_ms,
+    round(served.latency_p99_ms::numeric, 2) as p99_ms
+from semcache.cache c
+join semcache.tenant t using (tenant_id)
+cross join lateral (
+    select
+        count(*) as entries,
+        coalesce(sum(o.bytes), 0)::bigint as bytes,
+        max(e.created_at) as newest
+    from semcache.entry e
+    join semcache.output o using (output_id)
+    where e.cache_id = c.cache_id
+      and e.epoch = c.epoch
+      and (e.expires_at is null or e.expires_at > now())
+) held
+cross join lateral (
+    select
+        count(*) as lookups,
+        count(*) filter (where r.outcome in ('hit', 'semantic_hit', 'coalesced', 'stale')) as hits,
+        count(*) filter (where r.outcome = 'semantic_hit') as semantic_hits,
+        sum(r.tokens_saved) as tokens_saved,
+        percentile_cont(0.5) within group (order by r.latency_ms) as latency_p50_ms,
+        percentile_cont(0.99) within group (order by r.latency_ms) as latency_p99_ms
+    from semcache.request_log r
+    where r.cache_id = c.cache_id
+      and r.at > now() - interval '1 day'
+) served
+where c.deleted_at is null
+order by served.lookups desc, t.name, c.name;
+
+comment on view semcache.overview is 'Where to begin: each cache, what it holds, and how it served in the last day.';
+grant select on semcache.overview to semcache_app, semcache_worker;
