@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from operator import index
 from typing import Any
 
 from service.upstream.answer import Answer, Endpoint, from_body
@@ -50,6 +52,19 @@ class StreamAssembler:
     @property
     def incomplete(self) -> str | None:
         """Why there is no answer (yet), as a slug; None when the stream is complete."""
+        reason = self._unfinished()
+        return "stream_malformed" if reason is None and self._whole is None else reason
+
+    @property
+    def answer(self) -> Answer | None:
+        """The complete answer; None while `incomplete` has a reason."""
+        return None if self.incomplete else self._whole
+
+    @cached_property
+    def _whole(self) -> Answer | None:
+        return from_body(self._endpoint, self._body())
+
+    def _unfinished(self) -> str | None:
         if self._failure:
             return self._failure
         if not self._ended:
@@ -59,11 +74,6 @@ class StreamAssembler:
         finished = [c for c in self._choices.values() if c.fields.get("finish_reason")]
         whole = len(finished) == len(self._choices) >= self._expected
         return None if whole else "stream_unfinished"
-
-    @property
-    def answer(self) -> Answer | None:
-        """The complete answer; None while `incomplete` has a reason."""
-        return None if self.incomplete else from_body(self._endpoint, self._body())
 
     def _fold(self, data: dict[str, Any], kind: str | None) -> None:
         if kind in _FAILED or data.get("error"):
@@ -75,26 +85,26 @@ class StreamAssembler:
 
     def _fold_response(self, data: dict[str, Any], kind: str | None) -> None:
         if kind == "response.output_item.done":
-            self._items[data["output_index"]] = data["item"]
+            self._items[index(data["output_index"])] = data["item"]
         elif kind == "response.completed":
-            self._response = data["response"]
+            self._response = dict(data["response"])
 
     def _fold_chunk(self, chunk: dict[str, Any]) -> None:
         for name, value in chunk.items():
             if name != "choices" and (value is not None or name not in self._head):
                 self._head[name] = value
         for choice in chunk.get("choices") or ():
-            index = choice.get("index", 0)
-            self._choices.setdefault(index, _Choice(index)).fold(choice)
+            number = index(choice.get("index", 0))
+            self._choices.setdefault(number, _Choice(number)).fold(choice)
 
     def _body(self) -> dict[str, Any]:
         if self._response is not None:
-            items = [self._items[index] for index in sorted(self._items)]
+            items = [self._items[number] for number in sorted(self._items)]
             return self._response | {"output": self._response.get("output") or items}
         chat = self._endpoint == "chat"
         head = {"id": "", "object": "", "created": 0} | self._head
         head["object"] = "chat.completion" if chat else "text_completion"
-        choices = [self._choices[index].body(chat=chat) for index in sorted(self._choices)]
+        choices = [self._choices[number].body(chat=chat) for number in sorted(self._choices)]
         last = {name: head.pop(name) for name in ("usage", "system_fingerprint") if name in head}
         return head | {"choices": choices} | last
 
@@ -102,8 +112,8 @@ class StreamAssembler:
 class _Choice:
     """One choice of a chat or text completion while it comes in."""
 
-    def __init__(self, index: int) -> None:
-        self.fields: dict[str, Any] = {"index": index}
+    def __init__(self, number: int) -> None:
+        self.fields: dict[str, Any] = {"index": number}
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
         self._tools: dict[int, dict[str, Any]] = {}
         self._text: list[str] = []
@@ -113,8 +123,8 @@ class _Choice:
             if name == "delta":
                 self._fold_delta(value or {})
             elif name == "text":
-                self._text.append(value or "")
-            else:
+                self._text.append(_string(value or ""))
+            elif name != "index":
                 self.fields[name] = _combined(self.fields.get(name), value)
 
     def _fold_delta(self, delta: dict[str, Any]) -> None:
@@ -139,10 +149,10 @@ class _Choice:
             self._message[name] = _Pieces([piece])
 
     def _tool(self, call: dict[str, Any]) -> dict[str, Any]:
-        index = call.get("index")
-        if index is None:  # some servers number no calls: an id then begins the next one
-            index = len(self._tools) if call.get("id") or not self._tools else max(self._tools)
-        return self._tools.setdefault(index, {})
+        number = call.get("index")
+        if number is None:  # some servers number no calls: an id then begins the next one
+            number = len(self._tools) if call.get("id") or not self._tools else max(self._tools)
+        return self._tools.setdefault(index(number), {})
 
     def body(self, *, chat: bool) -> dict[str, Any]:
         """The choice as a body has it. Fields that come last in bodies come last here too."""
@@ -152,7 +162,7 @@ class _Choice:
             message = {name: _joined(value) for name, value in self._message.items()}
             message["content"] = message["content"] or None
             if self._tools:
-                message["tool_calls"] = [_call(self._tools[index]) for index in sorted(self._tools)]
+                message["tool_calls"] = [_call(self._tools[number]) for number in sorted(self._tools)]
             said = {"message": message}
         return {"index": self.fields["index"], **said, **self.fields}
 
@@ -168,11 +178,17 @@ def _merge_call(slot: dict[str, Any], call: dict[str, Any]) -> None:
         if isinstance(value, dict):
             _merge_call(slot.setdefault(name, {}), value)
         elif name in _GROWING:
-            slot.setdefault(name, _Pieces()).append(value)
+            slot.setdefault(name, _Pieces()).append(_string(value))
         elif name == "name" and slot.get(name) not in (None, value):
             slot[name] += value
         else:
             slot[name] = value
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is expected")
+    return value
 
 
 def _call(slot: dict[str, Any]) -> dict[str, Any]:

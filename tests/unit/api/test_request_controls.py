@@ -9,7 +9,7 @@ from service.errors import Code, SemcacheError
 from service.policy.controls import Controls
 
 
-def read(body: dict[str, Any] | None = None, **headers: str) -> Controls:
+def read(body: dict[str, Any] | None = None, /, **headers: str) -> Controls:
     """Header names are written with underscores here."""
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return parse_controls(pairs, body).controls

@@ -1,7 +1,9 @@
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.upstream.answer import Answer, Endpoint, storable
 from service.upstream.assemble import StreamAssembler
@@ -174,7 +176,7 @@ def test_a_response_is_complete_with_its_last_event_only() -> None:
         ([], {}, "stream_unfinished"),
     ],
 )
-def test_anything_else_is_no_answer(chunks: list[Any], options: dict[str, bool], reason: str) -> None:
+def test_anything_else_is_no_answer(chunks: list[Any], options: dict[str, Any], reason: str) -> None:
     assembler = assembled(*chunks, **options)
     assert (assembler.incomplete, assembler.answer) == (reason, None)
 
@@ -189,3 +191,26 @@ def test_what_is_no_json_is_no_answer() -> None:
     assembler.feed(Event('{"choices": ['))
     assembler.end()
     assert assembler.incomplete == "stream_malformed"
+
+
+SOME = st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from(["", "a", "stop", "response.completed"])
+MEMBERS = (
+    ("choices", "delta", "index", "text", "role", "content", "tool_calls", "function_call", "function", "arguments"),
+    ("name", "id", "type", "custom", "input", "finish_reason", "logprobs", "usage", "error"),
+    ("response", "output", "output_index", "item", "status", "message"),
+)
+NAMES = st.sampled_from([name for names in MEMBERS for name in names])
+NOISE = st.recursive(
+    SOME, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12
+)
+CHOICE = st.fixed_dictionaries({}, optional={"index": SOME, "delta": NOISE, "text": NOISE, "finish_reason": SOME})
+DELTA = st.fixed_dictionaries({"delta": st.dictionaries(NAMES, NOISE, max_size=3)}, optional={"finish_reason": SOME})
+CHUNK = st.fixed_dictionaries({"choices": st.lists(CHOICE | DELTA, max_size=2)}) | NOISE
+
+
+@given(st.lists(CHUNK, max_size=4), st.sampled_from(get_args(Endpoint)[:3]))
+def test_nothing_that_a_server_sends_raises(chunks: list[Any], endpoint: Endpoint) -> None:
+    assembler = assembled(*chunks, endpoint=endpoint)
+    assert (assembler.answer is None) == (assembler.incomplete is not None)
+    if assembler.answer:
+        storable(assembler.answer)

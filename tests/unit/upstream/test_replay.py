@@ -60,7 +60,7 @@ def chat_answers(draw: st.DrawFn) -> Answer:
     body = chat_body(None)
     body["choices"] = []
     for index in range(draw(st.integers(1, 3))):
-        message = {"role": "assistant", "content": draw(TEXT.filter(bool) | st.none())}
+        message: dict[str, Any] = {"role": "assistant", "content": draw(TEXT.filter(bool) | st.none())}
         for name in draw(st.sets(st.sampled_from(["reasoning", "reasoning_content", "refusal"]))):
             message[name] = draw(TEXT.filter(bool))
         if draw(st.booleans()):

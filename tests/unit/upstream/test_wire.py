@@ -29,6 +29,12 @@ def test_lone_surrogates_and_nul_are_escaped() -> None:
     assert parse(b'"\\ud83d\\u0000"') == "\ud83d\u0000"
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, -(2**64), 10**40])
+def test_integers_of_any_size_stay_integers(number: int) -> None:
+    got = parse(dump({"a": [number]}))["a"][0]
+    assert (got, type(got)) == (number, int)
+
+
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", "'a'", ""])
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
