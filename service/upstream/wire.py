@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined] # absent from typeshed
 from typing import Any, NoReturn
@@ -11,7 +10,6 @@ from typing import Any, NoReturn
 import orjson
 
 _WHITE = " \t\n\r"
-_BIG_INTEGER = re.compile(rb"(?<![.\d])\d{20}")  # orjson would make a float of it
 
 
 def dump(value: Any) -> bytes:
@@ -24,17 +22,15 @@ def dump(value: Any) -> bytes:
 
 def parse(raw: bytes | str) -> Any:
     """The value of a JSON text. Raises ValueError where it is none; NaN and Infinity are none."""
-    text = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
-    if not _BIG_INTEGER.search(text):
-        try:
-            return orjson.loads(text)
-        except ValueError:
-            pass  # lone surrogates, which JSON allows and orjson does not
-    return json.loads(text, parse_constant=_refuse)
+    return _DECODER.decode(raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass"))
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+# Not orjson's: it knows no lone surrogates and makes floats of integers beyond 64 bits.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def edit_object(raw: bytes, *, drop: Collection[str] = (), add: Mapping[str, Any] | None = None) -> bytes:
@@ -50,12 +46,11 @@ def edit_object(raw: bytes, *, drop: Collection[str] = (), add: Mapping[str, Any
 
 
 def _members(text: str) -> Iterator[tuple[str, str]]:
-    decoder = json.JSONDecoder()
     at = _skip(text, _skip(text, 0) + 1)
     while text[at] != "}":
         start = at
         name, at = scanstring(text, at + 1)
-        _, at = decoder.raw_decode(text, _skip(text, _skip(text, at) + 1))
+        _, at = _DECODER.raw_decode(text, _skip(text, _skip(text, at) + 1))
         yield name, text[start:at]
         at = _skip(text, at)
         if text[at] == ",":

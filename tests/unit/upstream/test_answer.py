@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.upstream.answer import Answer, Endpoint, from_body, storable, text_answer, vector
+from service.upstream.answer import Answer, Endpoint, from_body, from_raw, storable, text_answer, vector
 from tests.fakes.upstream import USAGE, chat_body
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
@@ -92,6 +92,17 @@ def test_one_unfinished_choice_spoils_the_answer() -> None:
 )
 def test_another_form_is_no_answer(endpoint: Endpoint, body: Any) -> None:
     assert from_body(endpoint, body) is None
+
+
+def test_bytes_are_read_in_every_endpoints_form() -> None:
+    assert from_raw("chat", json.dumps(chat_body("half \ud83d")).encode()) == from_body(
+        "chat", chat_body("half \ud83d")
+    )
+    vectors = {"data": [{"index": 0, "embedding": [0.5]}]}
+    assert from_raw("embeddings", json.dumps(vectors).encode()) == from_body("embeddings", vectors)
+    for endpoint in ("chat", "embeddings"):
+        for raw in (b"", b"<html>", b"{", b"\xff", b"null"):
+            assert from_raw(endpoint, raw) is None
 
 
 @pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
