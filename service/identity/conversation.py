@@ -69,7 +69,7 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
         parts["history"] = before
     if not users:
         parts["last_turn"] = hexdigest(None)
-        return Spoken(hexdigest(None), None, _reason_after(messages) or Reason.NO_TEXT, reader.bypass, parts)
+        return Spoken(hexdigest(None), None, _reason_after(messages), reader.bypass, parts)
 
     message, after = messages[at], messages[at + 1 :]
     if after or len(message) != 2 or not isinstance(message.get("content"), str):

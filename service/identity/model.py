@@ -30,4 +30,6 @@ class ModelIdentity:
         object.__setattr__(self, "key", digest([CANONICAL_VERSION, "model", declared]))
 
 
-__all__ = ["ModelIdentity"]
+MODEL_FIELDS = tuple(field.name for field in fields(ModelIdentity) if field.init)
+
+__all__ = ["MODEL_FIELDS", "ModelIdentity"]
