@@ -224,7 +224,8 @@ class RemoteModel:
         try:
             return await self._client.request(method, path, json=body)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            # The server has just closed a kept connection; embedding twice does no harm.
+            # The server has just closed a kept connection, or was started anew; embedding twice does no harm.
+            self._probed_at = 0.0
             return await self._client.request(method, path, json=body)
 
 

@@ -70,6 +70,7 @@ def server():
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def respond(self):
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
