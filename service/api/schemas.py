@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from service.policy.cache_policy import MAX_TTL_MS, CachePolicy
+from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
@@ -46,17 +46,15 @@ def _attributes(values: dict[str, str]) -> dict[str, str]:
     return values
 
 
-def _ttl(value: Any) -> Any:
-    if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_TTL_MS):
-        raise ValueError(f"must be 1 to {MAX_TTL_MS} milliseconds; 0 would mean that it is expired already")
-    return value
-
-
 Text = Annotated[str, AfterValidator(_some_text)]
 Tags = Annotated[list[str], AfterValidator(_words)]
 Attributes = Annotated[dict[str, str], AfterValidator(_attributes)]
-TtlMillis = Annotated[int, BeforeValidator(_ttl), Field(description=f"lifetime in milliseconds, 1 to {MAX_TTL_MS}")]
-Threshold = Annotated[float, Field(ge=0, le=1, description="cosine similarity, 0 to 1; can only raise the cache's own")]
+TtlMillis = Annotated[int, BeforeValidator(lifetime), Field(description=f"lifetime in milliseconds, 1 to {MAX_TTL_MS}")]
+Threshold = Annotated[
+    float,
+    BeforeValidator(unit_interval),
+    Field(description="cosine similarity, 0 to 1; can only raise the cache's own"),
+]
 ScopeBody = Annotated[
     dict[str, Any],
     Field(

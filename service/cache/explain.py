@@ -11,20 +11,10 @@ from service.cache.directory import OpenCache
 from service.cache.lookup import Ask, look_up
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
+from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
 from service.store import entries
 from service.store.database import Row
-
-MODEL_FIELDS = (
-    "name",
-    "revision",
-    "tokenizer",
-    "chat_template",
-    "dtype",
-    "quantization",
-    "kv_cache_dtype",
-    "engine_version",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.identity.canonical import CANONICAL_VERSION, digest
+from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
 from service.identity.tier import Tier
 from service.json_text import dumps
@@ -97,7 +98,7 @@ async def _scope_id(runtime: Runtime, cache: OpenCache, identity: Identity) -> S
         canonical_version=CANONICAL_VERSION,
         parts=dict(scope.parts),
         model_key=scope.model.key,
-        model=asdict(scope.model),
+        model={name: getattr(scope.model, name) for name in MODEL_FIELDS},
         config_key=scope.sampling_key,
         config=scope.sampling,
     )

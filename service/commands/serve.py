@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -53,6 +54,9 @@ def serve(
         database_url=database_url,
     )
     configure_logging(settings.log_level)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises these again when it is done; so we leave through the finally blocks
+        signal.signal(number, lambda *_: sys.exit(0))
     listener = _listen(settings)
     with open_target(settings) as target:
         if target.embedded:

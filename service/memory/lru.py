@@ -44,9 +44,9 @@ class Lru(Generic[K, V]):
         if item is not None:
             self.bytes -= item[1]
 
-    def drop(self, unwanted: Callable[[K], bool]) -> None:
-        """Remove every value whose key is unwanted."""
-        for key in [key for key in self._items if unwanted(key)]:
+    def drop(self, unwanted: Callable[[K, V], bool]) -> None:
+        """Remove every value that is unwanted."""
+        for key in [key for key, (value, _) in self._items.items() if unwanted(key, value)]:
             self.pop(key)
 
     def clear(self) -> None:

@@ -87,14 +87,10 @@ class ReplicaMemory:
             self._answers.clear()
             self._names.clear()
         elif exact_key is None:
-            self._answers.drop(lambda key: key[0] == cache_id)
-            self._names.drop(lambda name: self._belongs(name, cache_id))
+            self._answers.drop(lambda key, _: key[0] == cache_id)
+            self._names.drop(lambda _, named: named[0] == cache_id)
         else:
             self._answers.pop((cache_id, exact_key))
-
-    def _belongs(self, name: Hashable, cache_id: int) -> bool:
-        found = self._names.get(name)
-        return found is not None and found[0] == cache_id
 
     @property
     def entries(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
@@ -12,7 +12,23 @@ from service.errors import Code, SemcacheError
 DEFAULT_THRESHOLD = 0.96
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
 
-Ttl = Annotated[int, Field(ge=1, le=MAX_TTL_MS)]
+
+def unit_interval(value: Any) -> Any:
+    """A similarity or threshold: a number from 0 to 1, both ends included."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise ValueError("must be a number from 0 to 1")
+    return value
+
+
+def lifetime(value: Any) -> Any:
+    """Milliseconds; an entry that is expired from the start is refused."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TTL_MS:
+        raise ValueError(f"must be 1 to {MAX_TTL_MS} milliseconds; 0 would mean that it is expired already")
+    return value
+
+
+Ttl = Annotated[int, BeforeValidator(lifetime)]
+Similarity = Annotated[float, BeforeValidator(unit_interval)]
 
 
 class CachePolicy(BaseModel):
@@ -64,7 +80,7 @@ def read_policy(changes: dict[str, Any], base: dict[str, Any] | None = None) -> 
 def _rule(kind: str, message: str) -> str:
     if kind == "extra_forbidden":
         return f"no such policy key; there are {', '.join(sorted(to_camel(name) for name in CachePolicy.model_fields))}"
-    return message.removeprefix("Input ")
+    return message.removeprefix("Value error, ").removeprefix("Input ")
 
 
 __all__ = ["DEFAULT_THRESHOLD", "MAX_TTL_MS", "CachePolicy", "read_policy"]
