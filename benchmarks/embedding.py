@@ -3,7 +3,7 @@
 All in one run and in turns, so that the ratios hold on a busy machine. Then the embedder under 1, 4 and 16
 clients, with its batches of like length and with batches of one. Nothing is answered from memory.
 
-    python benchmarks/embedding.py [--texts 200] [--rounds 5] [--json FILE] [--data-dir DIR]
+    python benchmarks/embedding.py [--texts 200] [--rounds 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import random
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -110,13 +109,13 @@ def percentiles(times: Sequence[float]) -> dict[str, float]:
     return {"p50_ms": round(float(p50), 2), "p99_ms": round(float(p99), 2)}
 
 
-async def measure(data_dir: Path, texts: Sequence[str], rounds: int) -> dict[str, Any]:
-    settings = Settings(data_dir=data_dir, embedder_memory=0)
+async def measure(texts: Sequence[str], rounds: int) -> dict[str, Any]:
+    settings = Settings(embedder_memory=0)
     batching, single = [
         await open_embedder(settings.model_copy(update=change)) for change in ({}, {"embedder_batch": 1})
     ]
     files = find_model(None)
-    kept = data_dir / "models" / files.revision
+    kept = settings.models_dir / files.revision
     ways = {
         "sentence-transformers on torch": torch_embed(files.folder),
         "bare ONNX Runtime": bare_embed(kept, "1"),
@@ -152,11 +151,8 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=200, help="different texts in a round")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that count")
     parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--data-dir", type=Path, help="where the exported model is kept; unset: a temporary folder")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        texts = list(dict.fromkeys(questions(options.texts)))
-        figures = asyncio.run(measure(options.data_dir or Path(folder), texts, options.rounds))
+    figures = asyncio.run(measure(list(dict.fromkeys(questions(options.texts))), options.rounds))
     show(figures)
     text = json.dumps(figures)
     print(f"\n{text}")

@@ -16,7 +16,6 @@ import argparse
 import asyncio
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +52,9 @@ class Outcome:
     false: NDArray[np.bool_]
 
 
-async def embed_all(texts: Sequence[str], data_dir: Path) -> NDArray[np.float32]:
+async def embed_all(texts: Sequence[str]) -> NDArray[np.float32]:
     """Unit vectors in rows, by the embedder that the environment names."""
-    embedder = await open_embedder(Settings(data_dir=data_dir))
+    embedder = await open_embedder(Settings())
     try:
         results = await embedder.embed_many(texts)
     finally:
@@ -63,11 +62,11 @@ async def embed_all(texts: Sequence[str], data_dir: Path) -> NDArray[np.float32]
     return np.stack([result for result in results if isinstance(result, np.ndarray)])
 
 
-def load(path: Path, data_dir: Path) -> Stream:
+def load(path: Path) -> Stream:
     rows = [json.loads(line) for line in path.open(encoding="utf-8")]
     texts, text_of = np.unique([row["text"] for row in rows], return_inverse=True)
     _, answer_of = np.unique([row["answer_id"] for row in rows], return_inverse=True)
-    vectors = asyncio.run(embed_all([str(text) for text in texts], data_dir))
+    vectors = asyncio.run(embed_all([str(text) for text in texts]))
     return Stream(text_of, answer_of, vectors @ vectors.T)
 
 
@@ -141,11 +140,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="replay the stream over a sweep of thresholds")
     parser.add_argument("--thresholds", help="comma-separated; unset: equal texts alone, then 0.8 to 0.995")
     parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--data-dir", type=Path, help="where the exported model is kept; unset: a temporary folder")
     options = parser.parse_args()
     sweep = [float(word) for word in options.thresholds.split(",")] if options.thresholds else SWEEP
-    with tempfile.TemporaryDirectory() as folder:
-        stream = load(DATA / "stream_open.jsonl", options.data_dir or Path(folder))
+    stream = load(DATA / "stream_open.jsonl")
     answers = int(stream.answers.max()) + 1
     weights = np.random.default_rng(0).multinomial(answers, np.full(answers, 1 / answers), size=RESAMPLES)
     print("percent, each with 95 % intervals [Wilson] [resampled by answer]")

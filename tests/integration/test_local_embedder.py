@@ -42,17 +42,17 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    return tmp_path_factory.mktemp("data")
+def models_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept")
 
 
 @pytest.fixture
-async def opened(data_dir):
+async def opened(models_dir):
     """Opens local embedders that keep their exports in one folder, and closes them at the end."""
     embedders = []
 
     async def open_one(model=None, **settings):
-        settings = {"embedder_model": model and str(model), "data_dir": data_dir} | settings
+        settings = {"embedder_model": model and str(model), "models_dir": models_dir} | settings
         embedders.append(await open_embedder(Settings(**settings)))
         return embedders[-1]
 
@@ -85,15 +85,15 @@ async def test_a_text_has_the_same_vector_alone_and_in_a_batch(opened):
 
 @pytest.mark.parametrize(("name", "processes"), [("encoder", 2), ("static", 1)])
 async def test_any_pipeline_is_exported_whole_even_by_two_processes_after_a_crash(
-    opened, made, data_dir, name, processes
+    opened, made, models_dir, name, processes
 ):
     files = find_model(str(made / name))
-    for leftover in (data_dir / "models" / files.revision, data_dir / "models" / ".export-crashed"):
+    for leftover in (models_dir / files.revision, models_dir / ".export-crashed"):
         leftover.mkdir(parents=True)
         (leftover / "model.onnx").write_bytes(b"half")
     embedder, *others = await asyncio.gather(*(opened(made / name) for _ in range(processes)))
     assert all(other.info == embedder.info for other in others)
-    kept = [path.name for path in (data_dir / "models").iterdir()]
+    kept = [path.name for path in (models_dir).iterdir()]
     assert files.revision in kept
     assert not [name for name in kept if name.startswith(".export")]
     reads = embedder.info.max_tokens
@@ -106,7 +106,7 @@ async def test_any_pipeline_is_exported_whole_even_by_two_processes_after_a_cras
             assert np.abs(vector - expected).max() < 1e-5, text
 
 
-async def test_what_is_kept_starts_without_torch(opened, data_dir):
+async def test_what_is_kept_starts_without_torch(opened, models_dir):
     await opened()
     code = (
         "import asyncio, sys; from pathlib import Path; from service.embed.local import open_local\n"
@@ -119,7 +119,7 @@ async def test_what_is_kept_starts_without_torch(opened, data_dir):
         "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))\n"
     )
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, str(data_dir / "models"), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", code, str(models_dir), stdout=asyncio.subprocess.PIPE
     )
     printed, _ = await child.communicate()
     assert printed.split() == [b"384", b"[]"]
@@ -170,10 +170,10 @@ async def test_embedding_does_not_block_the_event_loop(opened):
     assert turns > 20
 
 
-async def test_a_damaged_export_is_refused_with_the_mend(made, tmp_path, data_dir, opened):
+async def test_a_damaged_export_is_refused_with_the_mend(made, tmp_path, models_dir, opened):
     await opened()
     revision = find_model(None).revision
-    shutil.copytree(data_dir / "models" / revision, tmp_path / revision)
+    shutil.copytree(models_dir / revision, tmp_path / revision)
     (tmp_path / revision / "model.onnx").write_bytes(b"no model")
     assert Exported.read(tmp_path / revision) is not None
     with pytest.raises(SemcacheError, match="Delete the folder") as failure:
