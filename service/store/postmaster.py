@@ -37,6 +37,7 @@ _SETTINGS = {
     "jit": "off",  # compiling costs more than any of the cache's statements
     "timezone": "UTC",
     "log_timezone": "UTC",
+    "log_checkpoints": "off",
     # The texts of errors and statements hold prompts, which never go into a log.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
