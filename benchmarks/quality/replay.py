@@ -74,10 +74,13 @@ class Stream:
         return tuple(found)
 
 
-def replay(stream: Stream, decide: Decide, *, live_from: int = 0) -> list[Step]:
+def replay(
+    stream: Stream, decide: Decide, *, live_from: int = 0, on_store: Callable[[int], None] | None = None
+) -> list[Step]:
     """Every request in order. Before `live_from` nothing is served by similarity; every miss is stored.
 
     `decide` is not asked before `live_from`; the steps carry the neighbours all the same, as a shadow would see.
+    `on_store` is told the text of each miss.
     """
     stored: dict[int, str] = {}
     steps = []
@@ -90,6 +93,8 @@ def replay(stream: Stream, decide: Decide, *, live_from: int = 0) -> list[Step]:
         chosen = decide(text, near) if near and at >= live_from else None
         if chosen is None:
             stored[text] = request.answer
+            if on_store:
+                on_store(text)
         steps.append(Step(at, request, False, chosen.answer if chosen else None, near))
     return steps
 

@@ -1,0 +1,105 @@
+"""The policies under test, as the replay asks them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from benchmarks.quality.replay import Neighbour, Step, Stream
+from service.policy.calibrated import Budget, Calibration, decide_calibrated
+from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold
+from service.policy.guards.checks import Outcome, Verdict, check
+from service.policy.guards.features import Features, extract
+from service.policy.signals import Frequencies, signals
+from service.policy.training import Observation, fit_calibration
+
+
+class Texts:
+    """Features of a stream's texts and verdicts of its pairs, each made once."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.texts = stream.texts
+        self.features: list[Features] = [extract(text) for text in stream.texts]
+        self.verdicts = lru_cache(maxsize=None)(self._verdicts)
+
+    def _verdicts(self, query: int, stored: int) -> tuple[Verdict, ...]:
+        return tuple(check(self.features[query], self.features[stored]))
+
+    def query(self, text: int) -> Query:
+        return Query(self.texts[text], self.features[text])
+
+    def candidates(self, near: Sequence[Neighbour]) -> list[Candidate]:
+        return [Candidate(str(n.text), n.similarity, self.texts[n.text], self.features[n.text], n.answer) for n in near]
+
+
+@dataclass(frozen=True)
+class Static:
+    """A threshold without guards, with those that block, or with those in doubt too (`level` 0, 1, 2)."""
+
+    texts: Texts
+    threshold: float
+    level: int
+
+    def __call__(self, text: int, near: Sequence[Neighbour]) -> Neighbour | None:
+        for n in near:
+            if n.similarity < self.threshold:
+                return None
+            if self.level == 0 or self._worst(text, n.text) < 3 - self.level:
+                return n
+        return None
+
+    def _worst(self, query: int, stored: int) -> int:
+        outcomes = {v.outcome for v in self.texts.verdicts(query, stored)}
+        return 2 if Outcome.BLOCK in outcomes else 1 if Outcome.GRAY in outcomes else 0
+
+
+@dataclass
+class Learned:
+    """The calibrated policy. It counts the words of what is stored, as the cache's rows would tell them."""
+
+    texts: Texts
+    calibration: Calibration
+    total: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, text: int, near: Sequence[Neighbour]) -> Neighbour | None:
+        decision = decide_calibrated(
+            self.texts.query(text),
+            self.texts.candidates(near),
+            calibration=self.calibration,
+            frequencies=Frequencies(self.total, self.counts),
+        )
+        if decision.ruling is not Ruling.HIT or decision.candidate is None:
+            return None
+        return next(n for n in near if str(n.text) == decision.candidate.entry_id)
+
+    def stored(self, text: int) -> None:
+        self.total += 1
+        self.counts.update(set(self.texts.features[text].content))
+
+
+def observe(texts: Texts, stream: Stream, steps: Sequence[Step]) -> list[Observation]:
+    """What a shadow would have recorded: each neighbour of each miss, and whether its answer was the right one."""
+    counts: Counter[str] = Counter()
+    total = 0
+    found = []
+    for step in steps:
+        if step.served is not None:
+            continue
+        text = stream.at[step.request.text]
+        near = [n for n in step.neighbours if n.similarity >= 0.6]
+        verdicts = [texts.verdicts(text, n.text) for n in near]
+        rows = signals(texts.query(text), texts.candidates(near), verdicts, Frequencies(total, counts))
+        found += [
+            Observation(step.at, row, n.answer == step.request.answer, n.answer)
+            for row, n in zip(rows, near, strict=True)
+            if row is not None
+        ]
+        total += 1
+        counts.update(set(texts.features[text].content))
+    return found
+
+
+__all__ = ["Budget", "Learned", "Reason", "Static", "Texts", "decide_threshold", "fit_calibration", "observe"]

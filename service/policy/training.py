@@ -1,0 +1,137 @@
+"""Fits a calibration on labelled observations. Needs scikit-learn, which only workers and the command line load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from service.policy.calibrated import Boundary, Budget, Calibration, Outcome, choose_boundary, least_observations
+from service.policy.model import Floats, Logistic, Model, Trees
+from service.policy.signals import Signals
+
+_FOLDS = 5
+_LEAST_OF_A_CLASS = 20
+_TREES = 150
+_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One candidate of one labelled request. `request` groups the candidates of a request; order is in time.
+
+    `cluster` is what is right or wrong together (the entry's answer), `signals` what the policy saw then.
+    """
+
+    request: int
+    signals: Signals
+    correct: bool
+    cluster: str
+
+
+def fit_calibration(
+    observations: Sequence[Observation], budget: Budget, *, exact_hits: int = 0, kind: str = "trees"
+) -> Calibration:
+    """A calibration from the observations of one window, oldest first.
+
+    The cut is chosen on probabilities from models that did not see the block of time which they judge. `kind` is
+    `trees` (gradient-boosted) or `logistic`. `exact_hits` are those of the same window.
+    """
+    requests = {o.request for o in observations}
+    right = sum(o.correct for o in observations)
+    if min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
+        needed = max(0, least_observations(budget) - len(requests))
+        missing = f"{needed} more labelled requests, with {_LEAST_OF_A_CLASS} right and wrong candidates each"
+        return Calibration(budget, Boundary(None, 0.0, 1.0, 0, missing), None, len(requests))
+    x = np.asarray([o.signals for o in observations], dtype=np.float64)
+    y = np.asarray([o.correct for o in observations])
+    blocks = np.asarray([o.request for o in observations])
+    model, held_out = _cross_fit(x, y, _time_blocks(blocks), kind)
+    boundary = choose_boundary(_outcomes(observations, held_out), budget, exact_hits=exact_hits)
+    return Calibration(budget, boundary, model, len(requests))
+
+
+def _time_blocks(requests: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Contiguous blocks of requests, about equally many each."""
+    _, order = np.unique(requests, return_inverse=True)
+    return np.asarray(order * _FOLDS // (order.max() + 1))
+
+
+def _cross_fit(x: Floats, y: Any, blocks: Any, kind: str) -> tuple[Model, Floats]:
+    """The model of all rows, and each row's probability from models of the other blocks on the same scale."""
+    if kind == "logistic":
+        held_out = np.zeros(len(y))
+        for block in np.unique(blocks):
+            own = blocks == block
+            held_out[own] = _fit_logistic(x[~own], y[~own]).probabilities(x[own].tolist())
+        return _fit_logistic(x, y), held_out
+    scores = np.zeros(len(y))
+    for block in np.unique(blocks):
+        own = blocks == block
+        scores[own] = _fit_trees(x[~own], y[~own]).scores(x[own].tolist())
+    scaling = _fit_logistic(scores[:, None], y)
+    slope = float(scaling.weights[0] / scaling.scale[0])
+    shift = float(scaling.bias - slope * scaling.centre[0])
+    model = replace(_fit_trees(x, y), slope=slope, shift=shift)
+    return model, scaling.probabilities(scores[:, None].tolist())
+
+
+def _fit_logistic(x: Floats, y: Any) -> Logistic:
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # noqa: PLC0415 - untyped, heavy, not installed with the service
+
+    centre, scale = x.mean(axis=0), x.std(axis=0)
+    scale[scale == 0] = 1.0
+    fitted = LogisticRegression(C=1.0, max_iter=2000).fit((x - centre) / scale, y)
+    return Logistic(centre, scale, fitted.coef_[0], float(fitted.intercept_[0]))
+
+
+def _fit_trees(x: Floats, y: Any) -> Trees:
+    from sklearn.ensemble import GradientBoostingClassifier  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+
+    booster = GradientBoostingClassifier(
+        n_estimators=_TREES,
+        learning_rate=0.08,
+        max_depth=_DEPTH,
+        min_samples_leaf=20,
+        subsample=0.7,
+        max_features=0.5,
+        random_state=0,
+    ).fit(x, y)
+    parts = [_complete(tree.tree_, booster.learning_rate) for tree in booster.estimators_[:, 0]]
+    rate = float(np.mean(y))
+    return Trees(
+        features=np.asarray([p[0] for p in parts], dtype=np.intp),
+        thresholds=np.asarray([p[1] for p in parts]),
+        leaves=np.asarray([p[2] for p in parts]),
+        bias=float(np.log(rate / (1 - rate))),
+    )
+
+
+def _complete(tree: Any, rate: float) -> tuple[list[int], list[float], list[float]]:
+    """A tree filled up to full depth: below an early leaf every branch has its value."""
+    features, thresholds = [], []
+    level = [0]
+    for _ in range(_DEPTH):
+        below = []
+        for node in level:
+            leaf = tree.children_left[node] < 0
+            features.append(0 if leaf else int(tree.feature[node]))
+            thresholds.append(0.0 if leaf else float(tree.threshold[node]))
+            below += [node, node] if leaf else [tree.children_left[node], tree.children_right[node]]
+        level = below
+    return features, thresholds, [rate * float(tree.value[node, 0, 0]) for node in level]
+
+
+def _outcomes(observations: Sequence[Observation], probabilities: Floats) -> list[Outcome]:
+    """Each request's best candidate: the one that the policy would serve."""
+    best: dict[int, Outcome] = {}
+    for observation, probability in zip(observations, probabilities.tolist(), strict=True):
+        held = best.get(observation.request)
+        if held is None or probability > held.probability:
+            best[observation.request] = Outcome(probability, observation.correct, observation.cluster)
+    return list(best.values())
+
+
+__all__ = ["Observation", "fit_calibration"]
