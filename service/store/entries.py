@@ -103,6 +103,7 @@ async def find_neighbours(
             statement,
             {
                 "tenant_id": cache.tenant_id,
+                "cache_id": cache.cache_id,
                 "scope_id": scope.scope_id,
                 "embedder_id": embedder_id,
                 "vector": HalfVector(vector),
@@ -252,7 +253,15 @@ async def delete_many(
     async with db.tenant(cache.tenant_id, bulk=True) as connection:
         row = await connection.one(
             "select deleted, invalidation_id from semcache.delete_entries(%s, %s, %s, %s, %s, %s, %s)",
-            (cache.tenant_id, cache.cache_id, Jsonb(attributes), list(tags), model, older_than, dry_run),
+            (
+                cache.tenant_id,
+                cache.cache_id,
+                Jsonb(attributes),
+                list(tags),
+                model and to_columns(model)[0],
+                older_than,
+                dry_run,
+            ),
         )
     return row["deleted"], row["invalidation_id"]
 

@@ -1,5 +1,6 @@
 -- The nearest living entries of a small scope, by an exact scan of its vectors: recall is 1.
--- Distances are computed once, in the narrow table; entries are looked up nearest first, until enough are alive.
+-- Distances are computed once, in the narrow table; entries are looked up nearest first, until enough are alive. The
+-- fences (offset 0) keep that order of work, whatever the planner thinks of the conditions on entries.
 select
     e.entry_id,
     e.prompt,
@@ -24,15 +25,32 @@ from (
       and v.tenant_id = %(tenant_id)s
     order by distance
 ) near
-join semcache.entry e using (entry_id)
-join semcache.output o using (output_id)
-join semcache.cache c using (cache_id)
-where e.tenant_id = %(tenant_id)s
-  and e.attributes @> %(attributes)s
-  and e.epoch = c.epoch
-  and c.deleted_at is null
-  and e.quarantined_at is null
-  and (e.expires_at is null or e.expires_at > now())
-  and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
+cross join lateral (
+    select x.*
+    from semcache.entry x
+    where x.entry_id = near.entry_id
+      and x.tenant_id = %(tenant_id)s
+      and x.attributes @> %(attributes)s
+      and x.quarantined_at is null
+      and (x.expires_at is null or x.expires_at > now())
+      and (%(born_after)s::timestamptz is null or x.created_at > %(born_after)s)
+      and x.epoch = (
+          select c.epoch
+          from semcache.cache c
+          where c.tenant_id = %(tenant_id)s
+            and c.cache_id = %(cache_id)s
+            and c.deleted_at is null
+      )
+    offset 0
+) e
+cross join lateral (
+    select
+        y.payload,
+        y.prompt_tokens,
+        y.completion_tokens
+    from semcache.output y
+    where y.output_id = e.output_id
+    offset 0
+) o
 order by near.distance
 limit %(neighbours)s

@@ -1,6 +1,7 @@
 -- As find_neighbours, for a scope with an approximate index of its own. The index is partial: it holds this scope's
 -- vectors only, so no other tenant or scope can thin out the result. Its predicate wants the numbers as literals, and
--- its order the cast to the embedder's length. Iterative scans (set on the connection) go on until enough are alive.
+-- its order the cast to the embedder's length. Whether an entry is alive is asked row by row, nearest first, in a
+-- scalar subquery, which no planner turns into a join; iterative scans (set on the connection) go on until enough are.
 select
     e.entry_id,
     e.prompt,
@@ -23,17 +24,26 @@ from (
     where v.embedder_id = {embedder_id}
       and v.scope_id = {scope_id}
       and v.tenant_id = %(tenant_id)s
+      and (
+          select true
+          from semcache.entry x
+          where x.entry_id = v.entry_id
+            and x.tenant_id = %(tenant_id)s
+            and x.attributes @> %(attributes)s
+            and x.quarantined_at is null
+            and (x.expires_at is null or x.expires_at > now())
+            and (%(born_after)s::timestamptz is null or x.created_at > %(born_after)s)
+            and x.epoch = (
+                select c.epoch
+                from semcache.cache c
+                where c.tenant_id = %(tenant_id)s
+                  and c.cache_id = %(cache_id)s
+                  and c.deleted_at is null
+            )
+      )
     order by distance
+    limit %(neighbours)s
 ) near
 join semcache.entry e using (entry_id)
 join semcache.output o using (output_id)
-join semcache.cache c using (cache_id)
-where e.tenant_id = %(tenant_id)s
-  and e.attributes @> %(attributes)s
-  and e.epoch = c.epoch
-  and c.deleted_at is null
-  and e.quarantined_at is null
-  and (e.expires_at is null or e.expires_at > now())
-  and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
 order by near.distance
-limit %(neighbours)s
