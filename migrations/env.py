@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import cast
 
+import psycopg
 from alembic import context
 from alembic.autogenerate.rewriter import Rewriter
 from alembic.operations import ops
-from sqlalchemy import Connection, create_engine, pool, text
+from sqlalchemy import Connection, create_engine, pool
 
+from service.resources import sql_dir
 from service.store.schema import metadata
+from service.store.sql_files import apply_outdated, script, sql_files
 
 SCHEMA = "semcache"
-BOOTSTRAP = Path(str(context.config.attributes.get("sql_dir", Path(__file__).parent.parent / "sql"))) / "bootstrap.sql"
+BOOTSTRAP = (sql_dir() / "bootstrap.sql").read_text()
 TIMEOUTS = ("set lock_timeout = '4s'", "set statement_timeout = '60s'")
+SEARCH_PATH = """
+select set_config('search_path', format('semcache, %I, pg_temp', n.nspname), false)
+from pg_catalog.pg_extension e
+join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+where e.extname = 'vector'
+""".strip()
 LOCK = "select pg_advisory_lock(hashtextextended('semcache.migrate', 0))"
 
 
@@ -31,11 +40,6 @@ def _keep_table_comment(*_: object) -> list[ops.MigrateOperation]:
 def _keep_column_comment(_context: object, _revision: object, op: ops.AlterColumnOp) -> list[ops.MigrateOperation]:
     op.modify_comment = False
     return [op] if op.has_changes() else []
-
-
-def escape_colons(sql: str) -> str:
-    """SQL as a text() that binds nothing."""
-    return sql.replace(":", r"\:")
 
 
 def is_ours(_object: object, name: str | None, kind: str, reflected: bool, _compare_to: object) -> bool:
@@ -61,26 +65,42 @@ def configure(**options: object) -> None:
     )
 
 
+def moves() -> bool:
+    """Whether this run changes the revision: `current`, `check` and `revision` only read."""
+    return "destination_rev" in context.get_context().opts
+
+
+def goes_to_head() -> bool:
+    return context.get_context().opts["destination_rev"] in ("head", "heads", context.script.get_current_head())
+
+
 def run_offline() -> None:
     """Print the SQL instead of running it."""
-    configure(dialect_name="postgresql", literal_binds=True)
-    context.execute(text(escape_colons(BOOTSTRAP.read_text())))
-    context.execute(text("set role semcache_owner"))
-    with context.begin_transaction():
-        context.run_migrations()
+    configure(dialect_name="postgresql", literal_binds=True, dialect_opts={"paramstyle": "named"})
+    context.static_output(BOOTSTRAP)
+    context.static_output(f"{SEARCH_PATH};\n\nset role semcache_owner;")
+    context.run_migrations()
+    if goes_to_head():
+        context.static_output("\n\n".join(("begin;", script(sql_files()), "commit;")))
 
 
 def run_online(connection: Connection) -> None:
-    connection.execute(text(LOCK))
-    for setting in TIMEOUTS:
-        connection.execute(text(setting))
-    connection.execute(text(escape_colons(BOOTSTRAP.read_text())))
-    connection.execute(text("set role semcache_owner"))
-    connection.commit()
     configure(connection=connection)
+    driver = cast("psycopg.Connection[tuple[str, bytes]]", connection.connection.driver_connection)
+    if moves():
+        driver.execute(LOCK)
+        for setting in TIMEOUTS:
+            driver.execute(setting)
+        driver.execute(BOOTSTRAP)
+    driver.execute(SEARCH_PATH)
+    if moves():
+        driver.execute("set role semcache_owner")
+    driver.commit()
     with context.begin_transaction():
         context.run_migrations()
-    connection.commit()
+    if moves() and goes_to_head():
+        apply_outdated(driver)
+    driver.commit()
 
 
 if context.is_offline_mode():
@@ -91,6 +111,6 @@ else:
     url = os.environ.get("SEMCACHE_DATABASE_URL", "")
     if not url:
         raise SystemExit("alembic needs SEMCACHE_DATABASE_URL=postgresql://…; `pgsemcache db` also takes --data-dir")
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=pool.NullPool)
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=pool.NullPool)
     with engine.connect() as own:
         run_online(own)

@@ -60,12 +60,6 @@ begin
     if to_regnamespace('semcache') is null then
         create schema semcache authorization semcache_owner;
     end if;
-
-    -- pgvector may stand in any schema; what is created from here on finds its types there
-    perform set_config('search_path', format('semcache, %I', n.nspname), false)
-    from pg_catalog.pg_extension e
-    join pg_catalog.pg_namespace n on n.oid = e.extnamespace
-    where e.extname = 'vector';
 end
 $$;
 

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
@@ -115,7 +115,7 @@ class Database:
             await self._pool.close(timeout=1)
 
     @asynccontextmanager
-    async def tenant(self, tenant_id: int, *, bulk: bool = False) -> AsyncIterator[Connection]:
+    async def tenant(self, tenant_id: int, *, bulk: bool = False) -> AsyncGenerator[Connection]:
         """A connection that sees the rows of this tenant alone. Each statement is a transaction of its own.
 
         Raises: SemcacheError(DATABASE_UNAVAILABLE) when the database does not answer in time, or with the code of
@@ -123,6 +123,7 @@ class Database:
         """
         async with self.connection(bulk=bulk) as connection:
             if connection.tenant_id != tenant_id:
+                connection.tenant_id = None  # a cancelled call leaves open which tenant the session has
                 await connection.execute(
                     "select set_config('semcache.tenant_id', %s, false)", (str(tenant_id),), prepare=True
                 )
@@ -130,7 +131,7 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def connection(self, *, bulk: bool = False) -> AsyncIterator[Connection]:
+    async def connection(self, *, bulk: bool = False) -> AsyncGenerator[Connection]:
         """A connection for what belongs to no tenant. Raises as `tenant` does."""
         if self._pool is None or self._recovery is not None:
             raise _unavailable("the database has not answered, and is tried again in the background")
@@ -151,14 +152,15 @@ class Database:
             await pool.putconn(connection)
 
     def _translate(self, error: psycopg.Error, connection: Connection) -> SemcacheError:
-        """Our own SQLSTATEs keep their code, a lost connection opens the breaker, anything else is a fault of ours."""
+        """Our own SQLSTATEs keep their code, lost connections open the breaker, and statements that are wrong are ours."""
         code = BY_SQLSTATE.get(error.sqlstate or "")
         if code is not None:
             return SemcacheError(code, str(error.diag.message_primary))
-        gone = connection.closed or connection.broken or isinstance(error, psycopg.OperationalError)
-        if gone:
+        if connection.closed or connection.broken:
             self._note_failure()
             return _unavailable("the database did not answer")
+        if isinstance(error, psycopg.OperationalError):
+            return _unavailable(f"the database could not do it: {reason(error)}")
         logger.error("a statement failed: %s (SQLSTATE %s)", error.diag.message_primary, error.sqlstate)
         return SemcacheError(Code.INTERNAL, f"a statement failed with SQLSTATE {error.sqlstate}")
 
@@ -184,7 +186,8 @@ class Database:
             if self._on_down is not None:
                 await asyncio.to_thread(self._on_down)
             await self.verify()
-        except (SemcacheError, OSError):
+        except Exception as error:
+            logger.debug("the database does not answer yet: %s", error)
             return False
         return True
 
@@ -197,8 +200,7 @@ class Database:
             async with connection:
                 await self._configure(connection)
         except psycopg.Error as error:
-            reason = error.diag.message_primary or type(error).__name__
-            raise _unavailable(f"the database cannot be used: {reason}") from error
+            raise _unavailable(f"the database cannot be used: {reason(error)}") from error
         finally:
             if watchdog is not None:
                 watchdog.cancel()
@@ -247,8 +249,17 @@ def _cut(connection: AsyncConnection[Any]) -> None:
         wire.shutdown(socket.SHUT_RDWR)
 
 
+def reason(error: psycopg.Error) -> str:
+    """Why, in one line without a password: a URL that cannot be read is not repeated."""
+    if error.diag.message_primary:
+        return error.diag.message_primary
+    if isinstance(error, psycopg.OperationalError):
+        return " ".join(str(error).split())
+    return "its URL cannot be read; it should look like postgresql://user:password@host:5432/name"
+
+
 def _unavailable(detail: str) -> SemcacheError:
     return SemcacheError(Code.DATABASE_UNAVAILABLE, detail)
 
 
-__all__ = ["Connection", "Database", "DriverError", "Limits", "Row"]
+__all__ = ["Connection", "Database", "DriverError", "Limits", "Row", "reason"]

@@ -330,8 +330,8 @@ def _found(row: Row, similarity: float) -> Found:
 
 
 def _entry(row: Row) -> EntryRow:
-    verbatim = row.pop("prompt_verbatim")
-    return EntryRow(**row | {"prompt": from_columns(row["prompt"], verbatim)})
+    row["prompt"] = from_columns(row["prompt"], row.pop("prompt_verbatim"))
+    return EntryRow(**row)
 
 
 __all__ = [
