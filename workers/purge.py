@@ -14,9 +14,9 @@ KEEP_LOG = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How many entries went."""
+    """How many rows went, of entries and of the log."""
 
-    entries: int
+    rows: int
 
 
 async def run_once(db: Database) -> Purged:

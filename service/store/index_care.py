@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,9 +66,8 @@ async def build(db: Database, scope: LargeScope) -> None:
     async with db.connection(bulk=True) as connection:
         before = [name for name, _ in await _indexes(connection) if name.startswith(scope.prefix)]
         await connection.execute("set maintenance_work_mem = '256MB'")
-        await connection.execute("set role semcache_owner")
-        await connection.execute(_create(scope))
-        await connection.execute("set role semcache_worker")
+        async with _as_owner(connection):
+            await connection.execute(_create(scope))
         await connection.execute(
             "update semcache.scope set ann_index = %s, ann_rows = %s where scope_id = %s",
             (scope.kind, scope.rows, scope.scope_id),
@@ -88,10 +89,22 @@ async def _indexes(connection: Connection) -> list[tuple[str, bool]]:
 
 
 async def _drop(connection: Connection, names: list[str]) -> None:
+    async with _as_owner(connection):
+        for name in names:
+            await connection.execute(
+                sql.SQL("drop index concurrently if exists semcache.{}").format(sql.Identifier(name))
+            )
+
+
+@asynccontextmanager
+async def _as_owner(connection: Connection) -> AsyncGenerator[None]:
+    """Only an owner may make and drop indexes. The connection is the worker's again, also when that fails."""
     await connection.execute("set role semcache_owner")
-    for name in names:
-        await connection.execute(sql.SQL("drop index concurrently if exists semcache.{}").format(sql.Identifier(name)))
-    await connection.execute("set role semcache_worker")
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            await connection.execute("set role semcache_worker")
 
 
 def _create(scope: LargeScope) -> sql.Composed:

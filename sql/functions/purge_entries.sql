@@ -1,4 +1,4 @@
--- Remove rows that nobody can be served any more: flushed, expired for an hour, or of a deleted cache.
+-- Remove rows that nobody can be served any more (flushed, expired for an hour, or of a deleted cache) and old log rows.
 -- Caller: the worker's task purge, again and again until it returns 0. Only a worker sees all tenants.
 -- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, and p_limit log rows older than p_keep_log.
 
@@ -10,6 +10,7 @@ as $$
 declare
     v_tenant record;
     v_removed integer := 0;
+    v_log_rows integer;
 begin
     for v_tenant in
         select d.tenant_id, array_agg(d.entry_id) as ids
@@ -47,16 +48,17 @@ begin
         limit p_limit
         for update skip locked
     );
+    get diagnostics v_log_rows = row_count;
 
     delete from lease
     where name like 'replica:%'
       and expires_at < now() - interval '1 hour';
 
-    return v_removed;
+    return v_removed + v_log_rows;
 end
 $$;
 
 comment on function semcache.purge_entries(integer, interval) is
-    'Removes a batch of entries that cannot be served any more, and old log rows; returns how many entries went.';
+    'Removes a batch of entries that cannot be served any more, and one of old log rows; returns how many rows went.';
 revoke all on function semcache.purge_entries(integer, interval) from public;
 grant execute on function semcache.purge_entries(integer, interval) to semcache_worker;

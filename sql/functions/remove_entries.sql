@@ -1,6 +1,7 @@
 -- Remove entries with their vectors and usage, and each output with its last entry.
 -- Caller: the other functions that delete; nobody removes rows of entry directly.
--- Locks: the rows, in the order of ids. Bound: the ids given. Idempotent.
+-- Locks: the rows, then their outputs, each in the order of ids: of two calls that remove the last two entries of an
+-- output the later one sees that it is the last. Bound: the ids given. Idempotent.
 
 create or replace function semcache.remove_entries(p_tenant_id bigint, p_entry_ids uuid[])
 returns integer
@@ -26,6 +27,13 @@ begin
     select array_agg(r.output_id)
     into v_outputs
     from removed r;
+
+    perform o.output_id
+    from output o
+    where o.tenant_id = p_tenant_id
+      and o.output_id = any (v_outputs)
+    order by o.output_id
+    for update;
 
     delete from output o
     where o.tenant_id = p_tenant_id
