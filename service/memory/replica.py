@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from service.memory.lru import Lru
 
 V = TypeVar("V")
-Variants = dict[Hashable, tuple[Any, float]]
+Variants = dict[Hashable, tuple[Any, float, int]]  # by filter: value, time of reading, bytes
 
 FEW = 10_000
 OVERHEAD = 512
@@ -58,7 +58,7 @@ class ReplicaMemory:
         variants = self._answers.get((cache_id, exact_key))
         if variants is None or kind not in variants:
             return None
-        value, read_at = variants[kind]
+        value, read_at, _ = variants[kind]
         return Kept(value, time.monotonic() - read_at)
 
     def remember_answer(
@@ -67,8 +67,8 @@ class ReplicaMemory:
         if mark != self._mark:
             return
         variants = dict(self._answers.get((cache_id, exact_key)) or {})
-        variants[kind] = (value, time.monotonic())
-        self._answers.put((cache_id, exact_key), variants, (size + OVERHEAD) * len(variants))
+        variants[kind] = (value, time.monotonic(), size + OVERHEAD)
+        self._answers.put((cache_id, exact_key), variants, sum(size for _, _, size in variants.values()))
 
     def named(self, name: Hashable) -> Any | None:
         """A remembered cache or tenant."""
