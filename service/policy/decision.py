@@ -139,7 +139,7 @@ def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool 
     return Judged(candidate, Reason.GUARD_GRAY if Outcome.GRAY in outcomes else Reason.ACCEPTED, verdicts)
 
 
-_GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY})
+_GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.EXPLORED})
 
 
 def conclude(judged: Sequence[Judged], threshold: float) -> Decision:

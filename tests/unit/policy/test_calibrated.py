@@ -1,0 +1,187 @@
+import json
+import random
+
+import numpy as np
+import pytest
+
+from service.policy.bounds import ClusteredRate, clustered, wilson
+from service.policy.calibrated import (
+    Budget,
+    Calibration,
+    Outcome,
+    Per,
+    choose_boundary,
+    decide_calibrated,
+    least_observations,
+    read_calibration,
+)
+from service.policy.decision import Candidate, Query, Reason, Ruling
+from service.policy.guards.features import extract
+from service.policy.model import Logistic, read_model
+from service.policy.signals import Frequencies, Signals, signals
+from service.policy.training import Observation, fit_calibration
+
+TEXT = "How do I prune an old rose?"
+NEAR = "How can I prune an old rose?"
+
+
+def candidate(text, similarity, answer="a"):
+    return Candidate(text, similarity, text, extract(text), answer)
+
+
+def world(requests, seed):
+    """Requests whose answer is right more often the larger the similarity and the margin are."""
+    rng = random.Random(seed)
+    found = []
+    for request in range(requests):
+        similarity, margin = rng.uniform(0.6, 1), rng.uniform(-0.3, 0.3)
+        values = dict.fromkeys(Signals._fields, 0.0) | {"similarity": similarity, "margin": margin}
+        chance = 1 / (1 + np.exp(-25 * (similarity - 0.8 + margin)))
+        found.append(Observation(request, Signals(**values), rng.random() < chance, str(request)))
+    return found
+
+
+def test_wilson_matches_a_published_value():
+    low, high = wilson(81, 263, 0.975)
+    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
+    assert wilson(0, 0, 0.95) == (0.0, 1.0)
+
+
+def test_clusters_that_err_together_widen_the_bound():
+    apart = clustered((str(i), i % 10 == 0) for i in range(500))
+    together = clustered((str(i // 50), i // 50 == 0) for i in range(500))
+    assert apart.rate == together.rate == 0.1
+    assert apart.effective == pytest.approx(500, rel=0.05)
+    assert together.effective == pytest.approx(10, rel=0.05)
+    assert together.bounds(0.95)[1] > apart.bounds(0.95)[1]
+    assert ClusteredRate().bounds(0.95) == (0.0, 1.0)
+
+
+def test_the_boundary_is_the_lowest_cut_within_the_budget():
+    outcomes = [Outcome(1 - i / 1000, i < 600 or i % 5 > 0, str(i)) for i in range(1000)]
+    found = choose_boundary(outcomes, Budget(0.05))
+    assert found.cut is not None
+    assert found.upper <= 0.05
+    taken = [o for o in outcomes if o.probability >= found.cut]
+    assert found.hits == len(taken)
+    assert found.rate == pytest.approx(sum(not o.correct for o in taken) / len(taken))
+    assert choose_boundary(outcomes, Budget(0.1)).cut < found.cut
+
+
+def test_exact_hits_widen_a_budget_per_served_hit_only():
+    outcomes = [Outcome(1 - i / 1000, i < 600 or i % 5 > 0, str(i)) for i in range(1000)]
+    semantic, served = Budget(0.02), Budget(0.02, Per.SERVED_HIT)
+    assert choose_boundary(outcomes, semantic, exact_hits=2000) == choose_boundary(outcomes, semantic)
+    assert choose_boundary(outcomes, served, exact_hits=2000).cut < choose_boundary(outcomes, served).cut
+
+
+def test_too_few_observations_stay_strict_and_say_what_is_missing():
+    needed = least_observations(Budget(0.01))
+    assert 250 < needed < 300
+    few = [Outcome(0.9, True, str(i)) for i in range(100)]
+    assert choose_boundary(few, Budget(0.01)).cut is None
+    assert choose_boundary(few, Budget(0.01)).missing == f"{needed - 100} more labelled requests"
+    calibration = fit_calibration(world(30, seed=1), Budget(0.01))
+    assert calibration.model is None
+    decision = decide_calibrated(
+        Query(TEXT, extract(TEXT)), [candidate(NEAR, 0.99)], calibration=calibration, frequencies=Frequencies()
+    )
+    assert (decision.ruling, decision.reason) == (Ruling.MISS, Reason.UNCALIBRATED)
+
+
+@pytest.mark.parametrize("kind", ["trees", "logistic"])
+def test_a_budget_holds_on_requests_that_were_not_seen(kind):
+    pytest.importorskip("sklearn")
+    calibration = fit_calibration(world(3000, seed=2), Budget(0.05), kind=kind)
+    assert calibration.boundary.cut is not None
+    later = world(3000, seed=3)
+    chances = calibration.model.probabilities([o.signals for o in later])
+    served = [o for o, p in zip(later, chances, strict=True) if p >= calibration.boundary.cut]
+    assert len(served) > 600
+    assert sum(not o.correct for o in served) / len(served) <= 0.05
+    assert abs(chances.mean() - np.mean([o.correct for o in later])) < 0.03
+
+
+@pytest.mark.parametrize("kind", ["trees", "logistic"])
+def test_a_calibration_survives_json(kind):
+    pytest.importorskip("sklearn")
+    calibration = fit_calibration(world(800, seed=4), Budget(0.1, Per.SERVED_HIT), kind=kind)
+    back = read_calibration(json.loads(json.dumps(calibration.to_json())))
+    rows = [o.signals for o in world(50, seed=5)]
+    assert (back.budget, back.boundary) == (calibration.budget, calibration.boundary)
+    assert np.allclose(back.model.probabilities(rows), calibration.model.probabilities(rows))
+    assert read_calibration(calibration.to_json() | {"version": 0}) is None
+
+
+def test_trees_score_as_the_library_that_grew_them():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    from service.policy.training import _fit_trees
+
+    rows = world(1500, seed=6)
+    x, y = np.asarray([o.signals for o in rows]), np.asarray([o.correct for o in rows])
+    grown = ensemble.GradientBoostingClassifier(
+        n_estimators=150, learning_rate=0.08, max_depth=3, min_samples_leaf=20, subsample=0.7, max_features=0.5,
+        random_state=0,
+    ).fit(x, y)  # fmt: skip
+    ours = _fit_trees(x, y).probabilities(x.tolist())
+    assert np.allclose(ours, grown.predict_proba(x)[:, 1], atol=1e-6)
+
+
+def by_similarity():
+    weights = np.zeros(len(Signals._fields))
+    weights[0] = 40.0
+    return Logistic(np.full(len(weights), 0.9), np.ones(len(weights)), weights, 0.0)
+
+
+def calibrated(cut=0.5):
+    outcome = [Outcome(cut, True, str(i)) for i in range(1000)]
+    return Calibration(Budget(), choose_boundary(outcome, Budget()), by_similarity(), 1000)
+
+
+def test_the_likeliest_candidate_is_served_and_explained():
+    near = [candidate(NEAR, 0.95), candidate("Please, how do I prune old roses?", 0.92)]
+    decision = decide_calibrated(Query(TEXT, extract(TEXT)), near, calibration=calibrated(), frequencies=Frequencies())
+    assert decision.candidate == near[0]
+    first, second = decision.explain()["candidates"]
+    assert first["probability"] == pytest.approx(0.88, abs=0.01)
+    assert second["reason"] == "outranked"
+
+
+@pytest.mark.parametrize(
+    ("text", "similarity", "threshold", "reason"),
+    [
+        (NEAR, 0.89, 0.0, Reason.UNLIKELY),
+        (NEAR, 0.95, 0.96, Reason.BELOW_THRESHOLD),
+        (NEAR, 1.0, 1.0, Reason.OTHER_TEXT),
+        ("How do I prune an old rose without shears?", 0.99, 0.0, Reason.ACCEPTED),
+        ("How do I prune a young rose?", 0.99, 0.0, Reason.GUARD_BLOCKED),
+    ],
+)
+def test_reasons(text, similarity, threshold, reason):
+    decision = decide_calibrated(
+        Query(TEXT, extract(TEXT)),
+        [candidate(text, similarity)],
+        calibration=calibrated(),
+        frequencies=Frequencies(),
+        threshold=threshold,
+    )
+    assert decision.reason is reason
+
+
+def test_signals_see_rivals_support_and_rare_words():
+    query = Query(TEXT, extract(TEXT))
+    near = [candidate(NEAR, 0.95, "a"), candidate("How to water an old rose", 0.85, "b"), candidate(TEXT, 0.8, "a")]
+    frequencies = Frequencies(1000, {"ros": 500, "old": 100, "prun": 2})
+    first, second, third = signals(query, near, [(), (), ()], frequencies)
+    assert (first.margin, first.agreement, third.behind) == (
+        pytest.approx(0.1), pytest.approx(2 / 3), pytest.approx(0.15),
+    )  # fmt: skip
+    assert first.query_heaviest == 0
+    assert second.query_heaviest == pytest.approx(np.log(1001 / 2.5))
+    assert second.stored_heaviest == pytest.approx(np.log(1001 / 0.5))
+    assert second.overlap < first.overlap == 1
+
+
+def test_an_unknown_kind_of_model_is_refused():
+    with pytest.raises(KeyError):
+        read_model({"kind": "trees"})
