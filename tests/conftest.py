@@ -57,6 +57,14 @@ def database_url(server_url: str, template: str) -> Iterator[str]:
     yield from _database(server_url, template)
 
 
+@pytest.fixture(scope="session")
+def shared_service(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One running service for all tests that leave it as it was: each makes a cache of its own."""
+    for url in _database(server_url, template):
+        with running_service(Settings(database_url=url, data_dir=tmp_path_factory.mktemp("data"), port=0)) as running:
+            yield running
+
+
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
     """Settings of a service on the test's own database, with the bundled embedder."""

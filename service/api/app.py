@@ -40,9 +40,9 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app = FastAPI(title="pgsemcache", version=version(), description=DESCRIPTION, lifespan=lifespan)
     app.state.runtime = runtime
     problems.install(app)
-    app.include_router(operations.router)
+    app.include_router(entries.router)  # first, since routes are tried in order and these are the hot ones
     app.include_router(caches.router)
-    app.include_router(entries.router)
+    app.include_router(operations.router)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(RequestId)
     return app

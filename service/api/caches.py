@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from service.api.context import CacheOf, RuntimeOf, TenantOf, respond
 from service.api.limits import check_count
-from service.api.schemas import CacheChange, CachePage, CacheView, NewCache, Stats
+from service.api.schemas import CacheChange, CachePage, CacheView, Instant, NewCache, Stats
 from service.cache import manage
 from service.cache.directory import OpenCache, list_caches
 from service.cache.statistics import read_stats
@@ -37,9 +36,9 @@ async def index(
     limit: Annotated[int, Query(ge=1)] = 100,
 ) -> Response:
     check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
-    found = await list_caches(runtime, tenant, after=cursor, limit=limit)
-    following = found[-1].row.name if len(found) == limit else None
-    return respond(CachePage(data=[_view(cache) for cache in found], next_cursor=following))
+    found = await list_caches(runtime, tenant, after=cursor, limit=limit + 1)
+    following = found[limit - 1].row.name if len(found) > limit else None
+    return respond(CachePage(data=[_view(cache) for cache in found[:limit]], next_cursor=following))
 
 
 @router.get("/{cache_id}", response_model=CacheView, summary="A cache with its policy, whole")
@@ -65,7 +64,7 @@ async def flush(runtime: RuntimeOf, cache: CacheOf) -> Response:
 
 
 @router.get("/{cache_id}/stats", response_model=Stats, summary="What a cache holds and how it served")
-async def stats(runtime: RuntimeOf, cache: CacheOf, since: datetime | None = None) -> Response:
+async def stats(runtime: RuntimeOf, cache: CacheOf, since: Instant | None = None) -> Response:
     figures, reasons = await read_stats(runtime, cache, since)
     rate = figures["hits"] / figures["lookups"] if figures["lookups"] else None
     return respond(Stats(cache_id=cache.row.name, since=since, hit_rate=rate, miss_reasons=reasons, **figures))

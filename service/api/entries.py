@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
-from service.api.context import CacheOf, RuntimeOf, respond
+from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
 from service.api.limits import check_count, check_depth, check_prompt, check_response
 from service.api.problems import as_problem, read_validation
 from service.api.schemas import (
@@ -52,9 +52,15 @@ BATCH_AT_ONCE = 16
 router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"])
 
 
-@router.post("/entries/search", response_model=SearchResult, summary="Find an answer that may be served")
-async def search(body: Search, runtime: RuntimeOf, cache: CacheOf) -> Response:
-    return respond(await _search(body, runtime, cache))
+@router.post(
+    "/entries/search",
+    response_model=SearchResult,
+    openapi_extra=documents(Search),
+    summary="Find an answer that may be served",
+)
+async def search(request: Request, cache_id: str) -> Response:
+    cache = await visited_cache(request, cache_id)
+    return respond(await _search(await read_body(request, Search), runtime_of(request), cache))
 
 
 @router.post("/entries/batch-search", response_model=BatchResult, summary="Many searches, each with its own status")
@@ -86,9 +92,9 @@ async def index(
     limit: Annotated[int, Query(ge=1)] = 100,
 ) -> Response:
     check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
-    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=limit)
-    following = _cursor(rows[-1]) if len(rows) == limit else None
-    return respond(EntryPage(data=[_view(row) for row in rows], next_cursor=following))
+    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=limit + 1)
+    following = _cursor(rows[limit - 1]) if len(rows) > limit else None
+    return respond(EntryPage(data=[_view(row) for row in rows[:limit]], next_cursor=following))
 
 
 @router.get("/entries/{entry_id}", response_model=EntryView, summary="One entry")
@@ -118,6 +124,8 @@ async def delete(entry_id: str, runtime: RuntimeOf, cache: CacheOf) -> Response:
 
 @router.delete("/entries", response_model=DeletedCount, summary="Delete entries by a filter, or count them")
 async def delete_many(body: EntryFilter, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    check_count(len(body.attributes), runtime.settings.max_attributes, "attributes", "SEMCACHE_MAX_ATTRIBUTES")
+    check_count(len(body.tags), runtime.settings.max_tags, "tags", "SEMCACHE_MAX_TAGS")
     which = manage.Filter(body.attributes, body.tags, body.model, body.older_than)
     deleted = await manage.delete_entries(runtime, cache, which, dry_run=body.dry_run)
     return respond(DeletedCount(deleted_entries_count=deleted))
@@ -179,7 +187,7 @@ async def _batch(
             try:
                 return BatchItem(status=status, result=await one(item))
             except ValidationError as error:
-                failure = read_validation(list(error.errors()))
+                failure = read_validation([found | {"loc": ("body", *found["loc"])} for found in error.errors()])
             except SemcacheError as error:
                 failure = error
             return BatchItem(status=failure.code.value.status, error=as_problem(failure))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,30 +15,24 @@ from service.errors import Code, SemcacheError
 from service.json_text import dumps
 
 MEDIA_TYPE = "application/problem+json"
+UNREADABLE = (
+    "the body could not be read: it must be JSON in UTF-8, nested no deeper than SEMCACHE_MAX_JSON_DEPTH, "
+    "with numbers of at most 4300 digits"
+)
 
 logger = logging.getLogger("semcache.api")
 
 
-def problem(code: Code, detail: str, request: Request, **extra: Any) -> Response:
-    """The response for a code: RFC 9457's members, `code`, and what is extra."""
-    kind = code.value
-    body = {
-        "type": kind.type,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": detail,
-        "instance": request.url.path,
-        "code": code.slug,
-        **extra,
-    }
-    headers = {"www-authenticate": "Bearer"} if kind.status == 401 else {}
-    if kind.status == 503:
-        headers["retry-after"] = "1"
-    return Response(dumps(body), kind.status, headers, MEDIA_TYPE)
+def problem(error: SemcacheError, request: Request, headers: Mapping[str, str] | None = None) -> Response:
+    """The response for a failure."""
+    status = error.code.value.status
+    always = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
+    body = as_problem(error) | {"instance": request.url.path}
+    return Response(dumps(body), status, {**always, **(headers or {})}, MEDIA_TYPE)
 
 
 def as_problem(error: SemcacheError) -> dict[str, Any]:
-    """A failure as one item of a batch shows it."""
+    """RFC 9457's members, `code`, and what is extra."""
     kind = error.code.value
     return {
         "type": kind.type,
@@ -45,6 +40,7 @@ def as_problem(error: SemcacheError) -> dict[str, Any]:
         "status": kind.status,
         "detail": error.detail,
         "code": error.code.slug,
+        **error.extra,
     }
 
 
@@ -62,38 +58,40 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(SemcacheError)
     async def _ours(request: Request, error: SemcacheError) -> Response:
-        return problem(error.code, error.detail, request, **error.extra)
+        return problem(error, request)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> Response:
-        failure = read_validation(list(error.errors()))
-        return problem(failure.code, failure.detail, request, **failure.extra)
+        return problem(read_validation(list(error.errors())), request)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         known = {
-            400: (Code.MALFORMED_BODY, "the body could not be read as JSON in UTF-8"),
+            400: (Code.MALFORMED_BODY, UNREADABLE),
             404: (Code.ROUTE_NOT_FOUND, "no route has this path; /openapi.json lists all"),
             413: (Code.BODY_TOO_LARGE, error.detail),
             405: (Code.METHOD_NOT_ALLOWED, "the path has other methods; /openapi.json lists all"),
         }
         code, detail = known.get(error.status_code, (Code.INTERNAL, "the request could not be handled"))
-        return problem(code, detail, request)
+        return problem(SemcacheError(code, detail), request, error.headers)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return problem(Code.INTERNAL, "the service failed; its log names the request id", request)
+        return problem(SemcacheError(Code.INTERNAL, "the service failed; its log names the request id"), request)
 
 
 def _path(location: tuple[Any, ...]) -> str:
-    names = [str(part) for part in location if part != "body"]
-    return ".".join(names) or "body"
+    """The field's name; a field of the body stands without `body` before it."""
+    place, *names = location
+    return ".".join(str(name) for name in names) or str(place)
 
 
 def _rule(error: dict[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         return "there is no such field"
+    if len(error["loc"]) == 1:
+        return "must be a JSON object, sent with content-type: application/json"
     if error["type"] == "value_error":
         return str(error["msg"]).removeprefix("Value error, ")
     return str(error["msg"])

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
@@ -17,11 +17,15 @@ MAX_WORD = 500
 
 
 class Body(BaseModel):
-    """A body that refuses unknown fields and numbers that JSON has not."""
+    """What a caller sends: only fields that there are, of the types that they have."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="null"
-    )
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class View(BaseModel):
+    """What a caller gets."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, ser_json_inf_nan="null")
 
 
 def _some_text(value: str) -> str:
@@ -55,6 +59,7 @@ Threshold = Annotated[
     BeforeValidator(unit_interval),
     Field(description="cosine similarity, 0 to 1; can only raise the cache's own"),
 ]
+Instant = Annotated[AwareDatetime, Field(strict=False, examples=["2026-01-31T12:00:00Z"])]
 ScopeBody = Annotated[
     dict[str, Any],
     Field(
@@ -74,7 +79,7 @@ class CacheChange(Body):
     policy: dict[str, Any] = Field(description="keys to change; null goes back to the default")
 
 
-class CacheView(Body):
+class CacheView(View):
     cache_id: str
     name: str
     policy: CachePolicy
@@ -82,7 +87,7 @@ class CacheView(Body):
     updated_at: datetime
 
 
-class CachePage(Body):
+class CachePage(View):
     data: list[CacheView]
     next_cursor: str | None = Field(None, description="pass as `cursor` for the next page; null on the last one")
 
@@ -96,7 +101,7 @@ class Search(Body):
     explain: bool = Field(False, description="say why, with what was near")
 
 
-class SearchHit(Body):
+class SearchHit(View):
     id: str
     prompt: str
     response: str
@@ -110,7 +115,7 @@ class SearchHit(Body):
     ttl_millis: int | None = Field(description="what is left of its lifetime; null: it does not expire")
 
 
-class NeighbourView(Body):
+class NeighbourView(View):
     id: str
     prompt: str
     similarity: float
@@ -118,7 +123,7 @@ class NeighbourView(Body):
     scope_differs_in: list[str]
 
 
-class ExplanationView(Body):
+class ExplanationView(View):
     outcome: Literal["hit", "semantic_hit", "miss"]
     reason: str
     threshold: float
@@ -128,7 +133,7 @@ class ExplanationView(Body):
     would_change: str
 
 
-class SearchResult(Body):
+class SearchResult(View):
     data: list[SearchHit] = Field(description="the entry that may be served; empty on a miss")
     reason: str
     threshold: float = Field(description="the threshold that counted")
@@ -152,12 +157,12 @@ class NewEntry(Body):
     tags: Tags = Field(default_factory=list)
 
 
-class EntryStored(Body):
+class EntryStored(View):
     entry_id: str
     exact_only: str | None = Field(None, description="why only the same request finds it; null where neighbours do too")
 
 
-class EntryView(Body):
+class EntryView(View):
     id: str
     prompt: str
     response: str
@@ -175,7 +180,7 @@ class EntryView(Body):
     last_hit_at: datetime | None
 
 
-class EntryPage(Body):
+class EntryPage(View):
     data: list[EntryView]
     next_cursor: str | None = Field(None, description="pass as `cursor` for the next page; null on the last one")
 
@@ -191,11 +196,11 @@ class EntryFilter(Body):
     attributes: Attributes = Field(default_factory=dict)
     tags: Tags = Field(default_factory=list, description="any one of these")
     model: str | None = Field(None, min_length=1)
-    older_than: datetime | None = Field(None, description="stored before this time")
+    older_than: Instant | None = Field(None, description="stored before this time")
     dry_run: bool = Field(False, description="only count")
 
 
-class DeletedCount(Body):
+class DeletedCount(View):
     deleted_entries_count: int
 
 
@@ -207,13 +212,13 @@ class EntryBatch(Body):
     entries: list[dict[str, Any]] = Field(min_length=1, description="bodies of POST entries")
 
 
-class BatchItem(Body):
+class BatchItem(View):
     status: int = Field(description="the status that the call alone would have had")
     result: SearchResult | EntryStored | None = None
     error: dict[str, Any] | None = Field(None, description="a problem, where the item failed")
 
 
-class BatchResult(Body):
+class BatchResult(View):
     data: list[BatchItem] = Field(description="one for each item, in order")
 
 
@@ -223,7 +228,7 @@ class Feedback(Body):
     prompt: Text | None = Field(None, description="the prompt that got the answer, where it was another one")
 
 
-class Stats(Body):
+class Stats(View):
     cache_id: str
     since: datetime | None
     entries: int

@@ -10,9 +10,9 @@ from uuid import UUID
 from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
+from service.identity.conversation import semantic_text
 from service.policy.cache_policy import read_policy
-from service.settings import DEFAULT_CACHE
-from service.store import caches, entries, tenants
+from service.store import caches, entries
 from service.store.entries import Vector
 from service.store.tenants import Tenant
 
@@ -47,19 +47,17 @@ async def create_cache(runtime: Runtime, tenant: Tenant, name: str, policy: dict
 
 async def change_policy(runtime: Runtime, cache: OpenCache, changes: dict[str, Any]) -> OpenCache:
     """Raises: SemcacheError(INVALID_DATA) for a bad policy, and then nothing changed."""
-    whole = read_policy(changes, cache.row.policy)
+    read_policy(changes, cache.row.policy)
     invalidation = await caches.change_policy(runtime.db, cache.row, changes)
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
     row = await caches.find(runtime.db, cache.tenant.tenant_id, cache.row.name)
-    return OpenCache(cache.tenant, row, whole)
+    return OpenCache(cache.tenant, row, read_policy(row.policy))
 
 
 async def delete_cache(runtime: Runtime, cache: OpenCache) -> None:
     """Delete a cache. The one named default begins anew, empty and with the default policy."""
     invalidation = await caches.delete(runtime.db, cache.row)
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
-    if cache.row.name == DEFAULT_CACHE:
-        await tenants.ensure(runtime.db, cache.tenant.name)
 
 
 async def flush(runtime: Runtime, cache: OpenCache) -> None:
@@ -120,12 +118,13 @@ async def give_feedback(
 async def _similarity(runtime: Runtime, cache: OpenCache, entry_id: UUID, prompt: str) -> float | None:
     """How near the prompt is to the entry's; None where the embedder cannot say."""
     entry = await entries.get(runtime.db, cache.row, entry_id)
+    asked, stored = semantic_text(prompt), semantic_text(entry.prompt)
+    if asked is None or stored is None:
+        return None
     try:
-        asked = (await runtime.embedder.embed(prompt))[0]
-        stored = (await runtime.embedder.embed(entry.prompt))[0]
+        return cosine((await runtime.embedder.embed(asked))[0], (await runtime.embedder.embed(stored))[0])
     except SemcacheError:
         return None
-    return cosine(asked, stored)
 
 
 def cosine(a: Vector, b: Vector) -> float:

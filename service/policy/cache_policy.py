@@ -34,16 +34,11 @@ Similarity = Annotated[float, BeforeValidator(unit_interval)]
 class CachePolicy(BaseModel):
     """The policy of one cache. Names on the wire are camelCase."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     decision: Literal["threshold"] = Field("threshold", description="how a near entry is judged")
-    similarity_threshold: float = Field(
-        DEFAULT_THRESHOLD,
-        ge=0,
-        le=1,
-        description="least cosine similarity of a semantic hit; callers may only raise it",
+    similarity_threshold: Similarity = Field(
+        DEFAULT_THRESHOLD, description="least cosine similarity of a semantic hit; callers may only raise it"
     )
     neighbours: int = Field(4, ge=1, le=64, description="how many near entries are looked at")
     mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
@@ -69,7 +64,8 @@ def read_policy(changes: dict[str, Any], base: dict[str, Any] | None = None) -> 
 
     Raises: SemcacheError(INVALID_DATA), naming each key and its rule.
     """
-    merged = {key: value for key, value in ((base or {}) | changes).items() if value is not None}
+    known = {to_camel(name) for name in CachePolicy.model_fields}
+    merged = {k: v for k, v in ((base or {}) | changes).items() if v is not None or k not in known}
     try:
         return CachePolicy.model_validate(merged)
     except ValidationError as error:

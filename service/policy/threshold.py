@@ -44,17 +44,18 @@ class Decision(Generic[C]):
 def decide(text: str, candidates: Sequence[C], threshold: float) -> Decision[C]:
     """Judge candidates, nearest first, for a semantic text.
 
-    A threshold of 1 asks for the same text: other texts can have equal vectors.
+    A threshold of 1 asks for the same text: other texts can have equal vectors, and equal texts miss 1 by what half
+    precision rounds.
     """
     if not candidates:
         return Decision(None, None, Verdict.NO_NEIGHBOUR, threshold)
     nearest = candidates[0]
+    if threshold >= 1:
+        same = next((c for c in candidates if semantic_text(c.prompt) == text), None)
+        return Decision(same, nearest, Verdict.NEAR_ENOUGH if same else Verdict.OTHER_TEXT, threshold)
     if nearest.similarity < threshold:
         return Decision(None, nearest, Verdict.BELOW_THRESHOLD, threshold)
-    if threshold < 1:
-        return Decision(nearest, nearest, Verdict.NEAR_ENOUGH, threshold)
-    same = next((c for c in candidates if semantic_text(c.prompt) == text), None)
-    return Decision(same, nearest, Verdict.NEAR_ENOUGH if same else Verdict.OTHER_TEXT, threshold)
+    return Decision(nearest, nearest, Verdict.NEAR_ENOUGH, threshold)
 
 
 __all__ = ["Candidate", "Decision", "Verdict", "decide"]

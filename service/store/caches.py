@@ -11,6 +11,7 @@ from service.errors import Code, SemcacheError
 from service.store.database import Database, Row
 from service.store.queries import query
 from service.store.rows import CacheRow, InvalidationId, TenantId
+from service.store.text import to_columns
 
 
 async def create(db: Database, tenant_id: TenantId, name: str, policy: dict[str, Any]) -> CacheRow:
@@ -23,7 +24,9 @@ async def create(db: Database, tenant_id: TenantId, name: str, policy: dict[str,
 async def find(db: Database, tenant_id: TenantId, name: str) -> CacheRow:
     """Raises: SemcacheError(CACHE_NOT_FOUND)."""
     async with db.tenant(tenant_id) as connection:
-        cursor = await connection.execute(query("find_cache"), {"tenant_id": tenant_id, "name": name}, prepare=True)
+        cursor = await connection.execute(
+            query("find_cache"), {"tenant_id": tenant_id, "name": to_columns(name)[0]}, prepare=True
+        )
         row = await cursor.fetchone()
     if row is None:
         raise SemcacheError(Code.CACHE_NOT_FOUND, "there is no cache of this name; POST /v1/caches makes one")
@@ -34,7 +37,7 @@ async def page(db: Database, tenant_id: TenantId, *, after: str | None, limit: i
     """Caches by name, after the last name of the page before."""
     async with db.tenant(tenant_id) as connection:
         cursor = await connection.execute(
-            query("list_caches"), {"tenant_id": tenant_id, "after": after, "limit": limit}
+            query("list_caches"), {"tenant_id": tenant_id, "after": after and to_columns(after)[0], "limit": limit}
         )
         return [CacheRow(tenant_id=tenant_id, **row) for row in await cursor.fetchall()]
 

@@ -1,5 +1,5 @@
 -- Change what may be changed of an entry. A null parameter leaves its column; p_clear_ttl lets the entry live for ever.
--- Caller: PATCH of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none.
+-- Caller: PATCH of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none, or it was flushed.
 
 create or replace function semcache.change_entry(
     p_tenant_id bigint,
@@ -31,9 +31,12 @@ begin
             when false then null
             else e.quarantined_at
         end
+    from cache c
     where e.tenant_id = p_tenant_id
       and e.cache_id = p_cache_id
       and e.entry_id = p_entry_id
+      and c.cache_id = e.cache_id
+      and c.epoch = e.epoch
     returning e.exact_key into v_exact_key;
 
     if not found then

@@ -1,5 +1,5 @@
 -- Delete one entry.
--- Caller: DELETE of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none.
+-- Caller: DELETE of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none, or it was flushed.
 
 create or replace function semcache.delete_entry(p_tenant_id bigint, p_cache_id bigint, p_entry_id uuid)
 returns bigint
@@ -12,9 +12,11 @@ begin
     select e.exact_key
     into v_exact_key
     from entry e
+    join cache c using (cache_id)
     where e.tenant_id = p_tenant_id
       and e.cache_id = p_cache_id
-      and e.entry_id = p_entry_id;
+      and e.entry_id = p_entry_id
+      and e.epoch = c.epoch;
 
     if not found then
         raise exception 'there is no such entry'

@@ -1,6 +1,6 @@
 -- Note a verdict on an answer. wrong quarantines the entry, stale ends its life; both at once.
 -- Caller: feedback of the data API. Locks: the row, then record_invalidation's. Bound: one entry.
--- Errors: SC405 when there is no such entry.
+-- Errors: SC405 when there is none, or it was flushed.
 
 create or replace function semcache.record_feedback(
     p_tenant_id bigint,
@@ -21,9 +21,12 @@ begin
     update entry e
     set quarantined_at = case when p_verdict = 'wrong' then coalesce(e.quarantined_at, now()) else e.quarantined_at end,
         expires_at = case when p_verdict = 'stale' then least(e.expires_at, now()) else e.expires_at end
+    from cache c
     where e.tenant_id = p_tenant_id
       and e.cache_id = p_cache_id
       and e.entry_id = p_entry_id
+      and c.cache_id = e.cache_id
+      and c.epoch = e.epoch
     returning e.exact_key into v_exact_key;
 
     if not found then
