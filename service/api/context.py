@@ -8,7 +8,7 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
-from service.api.problems import read_validation
+from service.api.problems import UNREADABLE, read_body_validation
 from service.cache.directory import OpenCache, authenticate, open_cache
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
@@ -59,9 +59,9 @@ async def read_body(request: Request, model: type[B]) -> B:
     try:
         return model.model_validate(await request.json())
     except ValidationError as error:
-        raise read_validation(list(error.errors())) from None
+        raise read_body_validation(error) from None
     except (ValueError, RecursionError):
-        raise SemcacheError(Code.MALFORMED_BODY, "the body could not be read as JSON in UTF-8") from None
+        raise SemcacheError(Code.MALFORMED_BODY, UNREADABLE) from None
 
 
 def documents(body: type[BaseModel]) -> dict[str, Any]:

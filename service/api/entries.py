@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
 from service.api.limits import check_count, check_depth, check_prompt, check_response
-from service.api.problems import as_problem, read_validation
+from service.api.problems import as_problem, read_body_validation
 from service.api.schemas import (
     BatchItem,
     BatchResult,
@@ -187,7 +187,7 @@ async def _batch(
             try:
                 return BatchItem(status=status, result=await one(item))
             except ValidationError as error:
-                failure = read_validation([found | {"loc": ("body", *found["loc"])} for found in error.errors()])
+                failure = read_body_validation(error)
             except SemcacheError as error:
                 failure = error
             return BatchItem(status=failure.code.value.status, error=as_problem(failure))

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from service.errors import Code, SemcacheError
@@ -47,10 +48,15 @@ def as_problem(error: SemcacheError) -> dict[str, Any]:
 def read_validation(errors: list[Any]) -> SemcacheError:
     """Pydantic's errors as one failure: each field with its rule, never its value."""
     if any(error["type"] == "json_invalid" for error in errors):
-        return SemcacheError(Code.MALFORMED_BODY, "the body is not JSON (RFC 8259)")
+        return SemcacheError(Code.MALFORMED_BODY, UNREADABLE)
     fields = [{"field": _path(error["loc"]), "rule": _rule(error)} for error in errors]
     detail = "; ".join(f"{item['field']}: {item['rule']}" for item in fields)
     return SemcacheError(Code.INVALID_DATA, detail, {"errors": fields})
+
+
+def read_body_validation(error: ValidationError) -> SemcacheError:
+    """As `read_validation`, for a body that was validated by itself."""
+    return read_validation([found | {"loc": ("body", *found["loc"])} for found in error.errors()])
 
 
 def install(app: FastAPI) -> None:
@@ -97,4 +103,12 @@ def _rule(error: dict[str, Any]) -> str:
     return str(error["msg"])
 
 
-__all__ = ["MEDIA_TYPE", "as_problem", "install", "problem", "read_validation"]
+__all__ = [
+    "MEDIA_TYPE",
+    "UNREADABLE",
+    "as_problem",
+    "install",
+    "problem",
+    "read_body_validation",
+    "read_validation",
+]
