@@ -10,7 +10,7 @@ PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_D
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup serve demo test lint types format constraints clean
+.PHONY: help setup serve demo test lint types format constraints schema clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
@@ -46,6 +46,9 @@ constraints: ## Write constraints.txt anew: the latest versions that fit, but th
 	sed -n '/^#/p' constraints.txt > build/constraints.txt
 	build/venv/bin/python -m pip freeze --exclude pgsemcache | sed 's/+[a-z0-9]*$$//' >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
+
+schema: $(INSTALLED) ## Write tests/migrations/schema.txt anew, after a revision or a change of sql/
+	$(BIN)/python tests/schema_text.py
 
 clean: ## Remove what the targets made; the data directory stays
 	rm -rf .venv dist build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -34,12 +34,21 @@ begin
         if to_regrole(v_role) is null then
             begin
                 execute format('create role %I nologin', v_role);
-            exception when duplicate_object or unique_violation then
-                null; -- another database of this cluster was upgraded at the same moment
+            exception
+                when insufficient_privilege then
+                    raise exception '% may not create the role %', current_user, v_role
+                        using hint = format('Run, as a superuser: alter role %I createrole;', current_user);
+                when duplicate_object or unique_violation then
+                    null; -- another database of this cluster was upgraded at the same moment
             end;
         end if;
         if not pg_has_role(current_user, v_role, 'set') then
-            execute format('grant %I to current_user', v_role);
+            begin
+                execute format('grant %I to current_user', v_role);
+            exception when insufficient_privilege then
+                raise exception '% may not act as %', current_user, v_role
+                    using hint = format('Run, as a superuser: grant semcache_owner, semcache_app, semcache_worker to %I with admin option;', current_user);
+            end;
         end if;
     end loop;
 

@@ -7,6 +7,11 @@ as $$
 $$;
 
 comment on function current_tenant() is 'The tenant of this session, from the setting semcache.tenant_id; null when none is set, and then row-level security shows nothing.';
+revoke all on function current_tenant() from public;
+grant execute on function current_tenant() to semcache_app, semcache_worker;
+
+comment on table alembic_version is 'The revision that the schema is at.';
+comment on column alembic_version.version_num is 'Revision, as in the folder migrations/versions.';
 
 create table tenant (
     tenant_id bigint generated always as identity primary key,

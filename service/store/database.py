@@ -152,7 +152,7 @@ class Database:
             await pool.putconn(connection)
 
     def _translate(self, error: psycopg.Error, connection: Connection) -> SemcacheError:
-        """Our own SQLSTATEs keep their code, lost connections open the breaker, and statements that are wrong are ours."""
+        """Our own SQLSTATEs keep their code, lost connections open the breaker, wrong statements are our fault."""
         code = BY_SQLSTATE.get(error.sqlstate or "")
         if code is not None:
             return SemcacheError(code, str(error.diag.message_primary))

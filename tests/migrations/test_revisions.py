@@ -1,0 +1,216 @@
+"""The schema's life: up, down, offline, at once, and halfway."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from processes import run, start
+from psycopg.rows import scalar_row
+from schema_text import bodies, describe
+
+from service.errors import Code, SemcacheError
+from service.resources import migrations_dir
+from service.store import migrate
+
+BROKEN = """
+from alembic import op
+
+revision = "9999"
+down_revision = "{head}"
+
+
+def upgrade() -> None:
+    op.execute("create table semcache.half_made (number integer)")
+    op.execute("select 1 / 0")
+
+
+def downgrade() -> None:
+    op.execute("drop table semcache.half_made")
+"""
+LEFT_BEHIND = """
+select c.relname::text
+from pg_catalog.pg_class c
+where c.relnamespace = 'semcache'::regnamespace
+  and c.relkind <> 'i'
+union all
+select p.proname::text
+from pg_catalog.pg_proc p
+where p.pronamespace = 'semcache'::regnamespace
+union all
+select t.typname::text
+from pg_catalog.pg_type t
+where t.typnamespace = 'semcache'::regnamespace
+  and t.typrelid = 0
+  and t.typelem = 0
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the migrations that a test may add to."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations_dir(), folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(migrate, "migrations_dir", lambda: folder)
+    return folder
+
+
+def column(url: str, statement: str) -> list[str]:
+    with psycopg.connect(url, row_factory=scalar_row) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def head() -> str:
+    config = Config()
+    config.set_main_option("script_location", str(migrations_dir()))
+    heads = ScriptDirectory.from_config(config).get_heads()
+    assert len(heads) == 1, "two revisions were made on the same one: merge them"
+    return heads[0]
+
+
+def test_the_history_has_one_head() -> None:
+    assert head()
+
+
+def test_down_leaves_only_the_version_table_and_up_makes_all_again(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url)
+    schema, texts = describe(empty_database_url), bodies(empty_database_url)
+    register_and_store(empty_database_url)
+    migrate.downgrade(empty_database_url, "base")
+    assert column(empty_database_url, LEFT_BEHIND) == ["alembic_version"]
+    assert migrate.state(empty_database_url) == migrate.State(None, head(), ())
+    migrate.upgrade(empty_database_url)
+    assert describe(empty_database_url) == schema
+    assert bodies(empty_database_url) == texts
+    assert not migrate.state(empty_database_url).behind
+
+
+def register_and_store(url: str) -> None:
+    """What appears with the data: a partition."""
+    with psycopg.connect(url) as connection:
+        connection.execute("select semcache.register_embedder('local', 'tiny', 'r1', 3, 16, null)")
+
+
+def test_the_models_are_the_schema(database_url: str) -> None:
+    register_and_store(database_url)
+    assert migrate.check(database_url) is None
+
+
+def test_a_change_by_hand_is_found(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("alter table semcache.entry add column by_hand text")
+    difference = migrate.check(database_url)
+    assert difference is not None
+    assert "by_hand" in difference
+
+
+def test_check_changes_nothing_in_an_empty_database(empty_database_url: str) -> None:
+    with pytest.raises(SemcacheError) as refused:
+        migrate.check(empty_database_url)
+    assert refused.value.code is Code.SCHEMA_BEHIND
+    assert column(empty_database_url, "select 1 from pg_catalog.pg_namespace where nspname = 'semcache'") == []
+
+
+def test_offline_sql_makes_the_same_schema(empty_database_url: str, database_url: str) -> None:
+    with psycopg.connect(empty_database_url, autocommit=True) as connection:
+        connection.execute(migrate.offline_sql())
+    assert describe(empty_database_url) == describe(database_url)
+    assert bodies(empty_database_url) == bodies(database_url)
+    assert not migrate.state(empty_database_url).behind
+    migrate.require_current(empty_database_url)
+
+
+def test_ten_upgrades_at_once_end_in_one_history(empty_database_url: str, database_url: str) -> None:
+    upgrades = [start("pgsemcache", "db", "upgrade", "--database-url", empty_database_url) for _ in range(10)]
+    ends = [(*upgrade.communicate(timeout=240), upgrade.returncode) for upgrade in upgrades]
+    assert ends == [(f"revision {head()}, this release {head()}\n", "", 0)] * 10
+    assert column(empty_database_url, "select version_num from semcache.alembic_version") == [head()]
+    assert describe(empty_database_url) == describe(database_url)
+
+
+def test_a_revision_that_fails_leaves_the_version_and_nothing_half_made(database_url: str, scripts: Path) -> None:
+    (scripts / "versions" / "9999_broken.py").write_text(BROKEN.format(head=head()))
+    schema = describe(database_url)
+    with pytest.raises(SemcacheError, match="division by zero") as failed:
+        migrate.upgrade(database_url)
+    assert failed.value.code is Code.SCHEMA_BEHIND
+    assert column(database_url, "select version_num from semcache.alembic_version") == [head()]
+    assert describe(database_url) == schema
+
+
+def test_a_later_release_may_have_gone_on(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update semcache.alembic_version set version_num = 'later'")
+    migrate.require_current(database_url)
+    assert not migrate.state(database_url).known
+
+
+def test_an_unknown_revision_is_told(database_url: str) -> None:
+    with pytest.raises(SemcacheError, match="nowhere"):
+        migrate.upgrade(database_url, "nowhere")
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("worker",)])
+def test_a_schema_that_is_behind_is_refused(empty_database_url: str, command: tuple[str, ...]) -> None:
+    status, out, err = run("pgsemcache", *command, "--database-url", empty_database_url)
+    assert (status, out) == (1, "")
+    assert "without the schema semcache" in err
+    assert "`pgsemcache db upgrade`" in err
+
+
+def test_sql_files_that_are_behind_are_refused(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("delete from semcache.sql_file where path = 'functions/store_entry.sql'")
+    assert migrate.state(database_url).outdated == ("functions/store_entry.sql",)
+    with pytest.raises(SemcacheError, match=r"1 SQL files are not as in this release.*db upgrade"):
+        migrate.require_current(database_url)
+
+
+def test_the_commands_work_from_anywhere(empty_database_url: str, tmp_path: Path) -> None:
+    def db(*arguments: str) -> tuple[int, str, str]:
+        return run("pgsemcache", "db", *arguments, folder=tmp_path, SEMCACHE_DATABASE_URL=empty_database_url)
+
+    assert db("current") == (1, f"revision none, this release {head()}\n", "")
+    assert db("upgrade") == (0, f"revision {head()}, this release {head()}\n", "")
+    assert db("check") == (0, "no difference\n", "")
+    assert db("downgrade", "base") == (0, f"revision none, this release {head()}\n", "")
+    status, script, _ = db("sql")
+    assert (status, script.rstrip()) == (0, migrate.offline_sql().rstrip())
+
+
+def test_alembic_itself_works_in_a_checkout(empty_database_url: str, database_url: str) -> None:
+    def alembic(*arguments: str) -> tuple[int, str]:
+        status, out, err = run("alembic", *arguments, SEMCACHE_DATABASE_URL=empty_database_url)
+        return status, out + err
+
+    assert alembic("upgrade", "head") == (0, "")
+    assert describe(empty_database_url) == describe(database_url)
+    assert not migrate.state(empty_database_url).behind
+    assert alembic("current") == (0, f"{head()} (head)\n")
+    assert alembic("check") == (0, "No new upgrade operations detected.\n")
+    assert alembic("upgrade", "head", "--sql") == (0, migrate.offline_sql())
+
+
+def test_alembic_without_a_url_says_what_it_needs() -> None:
+    status, _, err = run("alembic", "current")
+    assert status == 1
+    assert "SEMCACHE_DATABASE_URL" in err
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://someone:opensesame@127.0.0.1:1/nowhere", "Connection refused"),
+        ("postgres//someone:opensesame@127.0.0.1:1/nowhere", "should look like postgresql://user:password@host"),
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_told_without_its_password(url: str, reason: str) -> None:
+    for call in (migrate.upgrade, migrate.state, migrate.check):
+        with pytest.raises(SemcacheError, match=reason) as failed:
+            call(url)
+        assert failed.value.code is Code.DATABASE_UNAVAILABLE
+        assert "opensesame" not in str(failed.value)
