@@ -31,6 +31,7 @@ class Guard(StrEnum):
     DIRECTION = "direction"
     ORDER = "order"
     COMPARISON = "comparison"
+    ASPECT = "aspect"
     QUESTION = "question"
     NAMES = "names"
     LETTER_CASE = "letter_case"
@@ -64,6 +65,7 @@ _RULES = MappingProxyType(
         Guard.DIRECTION: order_rules.direction,
         Guard.ORDER: order_rules.order,
         Guard.COMPARISON: order_rules.comparison,
+        Guard.ASPECT: order_rules.aspect,
         Guard.QUESTION: order_rules.question,
         Guard.NAMES: meaning_rules.names,
         Guard.LETTER_CASE: literal_rules.letter_case,

@@ -31,7 +31,8 @@ class Contrast:
     def __init__(self, query: Features, stored: Features) -> None:
         self.query, self.stored = query, stored
         self.query_only, self.stored_only = apart(query.content, stored.content)
-        self.frame_query, self.frame_stored = apart(query.frame, stored.frame)
+        relations, others = ([w for w in side.frame if w != "_"] for side in (query, stored))
+        self.frame_query, self.frame_stored = apart(relations, others)
         self.shared = len(query.content) - len(self.query_only)
         longest = max(len(query.content), len(stored.content))
         self.alike = self.shared / longest if longest else 1.0

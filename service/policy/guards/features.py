@@ -11,9 +11,11 @@ from service.policy.guards.questions import question
 from service.policy.guards.scripts import main_script
 from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
-from service.policy.guards.words import normalise
+from service.policy.guards.words import normalise, stem
 
 FEATURES_VERSION = 1
+_ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
+_PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
 
 
@@ -39,6 +41,7 @@ class Features:
     negated: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     degrees: tuple[str, ...] = ()
+    aspects: tuple[str, ...] = ()
     question: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -81,6 +84,7 @@ def extract(text: str) -> Features:
         negated=tuple(sorted(negated(tokens))),
         roles=tuple(sorted(_roles(tokens))),
         degrees=tuple(sorted(_degrees(tokens))),
+        aspects=tuple(sorted(_aspects(tokens))),
         question=question(plain, tokens),
         names=tuple(sorted({t.lower for t in content if t.is_name})),
         languages=tuple(sorted({t.word.language for t in tokens if t.word.language})),
@@ -111,6 +115,15 @@ def _roles(tokens: list[Token]) -> set[str]:
 def _degrees(tokens: list[Token]) -> set[str]:
     graded = {f"{t.stem}:{t.word.degree}" for t in tokens if t.word.degree and t.role == "content"}
     return graded | {t.lower for t in tokens if t.lower in _DEGREE_WORDS}
+
+
+def _aspects(tokens: list[Token]) -> set[str]:
+    """What was once or begins to be, against what is: became, former, used to."""
+    found = {t.stem for t in tokens if t.stem in _ASPECTS}
+    for before, verb, to in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if verb.stem == "use" and to.lower == "to" and before.lower not in _PASSIVE_BEFORE:
+            found.add("used to")
+    return found
 
 
 __all__ = ["FEATURES_VERSION", "Features", "extract"]

@@ -13,6 +13,8 @@ from service.policy.guards.words import related, stem
 
 _LITERAL = "#@$"
 _SLOT = 2
+# Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
+_NEGATED_ALIKE = 0.75
 
 
 def negation(c: Contrast) -> Finding:
@@ -21,7 +23,7 @@ def negation(c: Contrast) -> Finding:
 
 def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
     """What one side negates and the other affirms, in nearly the same words otherwise."""
-    if not negating.negated or HEADLESS in other.negated or c.alike < MOSTLY:
+    if not negating.negated or HEADLESS in other.negated or c.alike < _NEGATED_ALIKE:
         return None
     elsewhere = {head.removeprefix(INABILITY) for head in other.negated}
     for head in negating.negated:
@@ -93,7 +95,7 @@ def wording(c: Contrast) -> Finding:
     words = [w for w in c.query_only if w[0] not in _LITERAL]
     others = [w for w in c.stored_only if w[0] not in _LITERAL]
     left, right = _unrelated(words, others), _unrelated(others, words)
-    if left and right and max(len(left), len(right)) <= max(_SLOT, len(c.query.content) // 2):
+    if left and right and max(len(left), len(right)) <= _SLOT:
         return Outcome.GRAY, show(left, right)
     return None
 

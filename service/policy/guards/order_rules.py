@@ -68,7 +68,7 @@ def _coordinated(frame: Sequence[str], first: int, last: int) -> bool:
 
 def _passive(c: Contrast) -> Finding:
     """Active here and passive there with the words in one order: doer and done-to changed places."""
-    if c.query_only or c.stored_only or len(c.query.content) < 3:
+    if c.query_only or c.stored_only or len(c.query.content) < 2:
         return None
     by_here, by_there = (any(r.startswith("by:") for r in side) for side in (c.query.roles, c.stored.roles))
     if by_here == by_there or c.query.content != c.stored.content:
@@ -87,6 +87,14 @@ def comparison(c: Contrast) -> Finding:
     bases = {item.split(":")[0] for item in left or right if ":" in item}
     both = bases & set(c.query.content) & set(c.stored.content)
     return (Outcome.GRAY, show(left, right)) if both else None
+
+
+def aspect(c: Contrast) -> Finding:
+    """What is, against what was once or is becoming, in the same words otherwise."""
+    a, b = c.query.aspects, c.stored.aspects
+    if a == b or not {*c.query_only, *c.stored_only} <= {*a, *b, "use"}:
+        return None
+    return Outcome.GRAY, show(a, b)
 
 
 def question(c: Contrast) -> Finding:

@@ -1,0 +1,121 @@
+"""`python -m benchmarks.quality`: the table of issue and design, and the same as JSON under `benchmarks/results`."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from benchmarks.quality.data import ROOT
+from benchmarks.quality.guard_pairs import must_miss, rejections
+from benchmarks.quality.streams import RATES, Bench, Row
+from service.policy.calibrated import Budget, Per, decide_calibrated
+from service.policy.decision import Query, decide_threshold
+from service.policy.guards.features import extract
+from service.policy.signals import Frequencies
+from service.policy.training import fit_calibration
+
+DEFAULT_THRESHOLD = 0.9
+
+
+def _line(row: Row) -> str:
+    f = row.figures
+    budget = f"{row.budget:.1%} per {row.per}" if row.budget is not None else ""
+    cut = f"{row.cut:.3f}" if row.cut is not None else "-"
+    return (
+        f"{row.policy:38s} {budget:23s} {cut:>6s} hit {f.hit_rate:6.1%}  headroom {f.headroom:6.1%} "
+        f"[{f.headroom_interval[0]:.0%}, {f.headroom_interval[1]:.0%}]  false/served {f.false_per_served.value:6.2%} "
+        f"[{f.false_per_served.resampled[0]:.2%}, {f.false_per_served.resampled[1]:.2%}]  "
+        f"false/semantic {f.false_per_semantic.value:6.2%} "
+        f"[{f.false_per_semantic.resampled[0]:.1%}, {f.false_per_semantic.resampled[1]:.1%}] of {f.semantic_hits}"
+    )
+
+
+def _show(title: str, rows: list[Row], report: dict[str, Any]) -> None:
+    print(f"\n{title}")
+    for row in rows:
+        print("  " + _line(row), flush=True)
+    report[title] = [asdict(row) for row in rows]
+
+
+def _streams(bench: Bench, report: dict[str, Any]) -> None:
+    _show("sweep of static thresholds, second half", [
+        row for level in (0, 2) for row in bench.sweep(level, (0.96, 0.93, 0.9, 0.87, 0.84, 0.8))
+    ], report)  # fmt: skip
+    _show("static, cut chosen on the first half", [r for level in (0, 1, 2) for r in bench.static(level)], report)
+    learned = []
+    for kind in ("logistic", "trees"):
+        for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT):
+            learned += [bench.learned(kind, Budget(rate, per))[0] for rate in RATES]
+    _show("calibrated, model and cut from the first half", learned, report)
+    _show("verified", [bench.verified(d, pooled=p) for p in (False, True) for d in RATES], report)
+    budget = Budget(0.01, Per.SERVED_HIT)
+    sources = sorted({r.source for r in bench.stream.requests})
+    _show(
+        "one source left out of the training", [bench.learned("trees", budget, without=s)[0] for s in sources], report
+    )
+    whole, steps = bench.learned("trees", budget)
+    by_source = [
+        Row(source, budget.rate, budget.per.value, whole.cut, bench.measure(steps, source=source)) for source in sources
+    ]
+    _show("the same policy by source", by_source, report)
+
+
+def _pairs(bench: Bench, report: dict[str, Any]) -> None:
+    found = must_miss(DEFAULT_THRESHOLD)
+    print("\nmust-miss pairs: false accepts with guards, and of a plain threshold with equal hits on true paraphrases")
+    for m in found:
+        times = f"{m.plain / m.guarded:.0f} times fewer" if m.guarded else "none left"
+        print(f"  {m.name:28s} {m.different:5d} different; true hits {m.true_hits:6.1%}; with guards {m.guarded:4d}, "
+              f"plain at {m.plain_threshold:.3f} {m.plain:5d}: {times}")  # fmt: skip
+    report["must miss"] = [asdict(m) for m in found]
+    print("\ntrue pairs of similarity 0.75 and more that guards reject (gray or block)")
+    rejected = rejections(bench)
+    for r in rejected:
+        print(f"  {r.name:28s} {r.pairs:5d} pairs, any {r.any:6.1%}: "
+              + ", ".join(f"{g} {n:.1%}" for g, n in r.by_guard.items() if n >= 0.001))  # fmt: skip
+    report["rejections"] = [asdict(r) for r in rejected]
+
+
+def _cost(bench: Bench, report: dict[str, Any]) -> None:
+    calibration = fit_calibration(bench.observations, Budget(0.01, Per.SERVED_HIT), exact_hits=bench.exact_hits)
+    frequencies = Frequencies(1000, {})
+    asked = [(s.request.text, bench.texts.candidates(s.neighbours)) for s in bench.shadow[-3000:] if s.neighbours]
+    print("\ncost of a decision over 4 neighbours, features of the query included")
+    for name in ("threshold", "calibrated"):
+        taken = []
+        for text, candidates in asked:
+            start = time.perf_counter()
+            query = Query(text, extract(text))
+            if name == "threshold":
+                decide_threshold(query, candidates, threshold=DEFAULT_THRESHOLD)
+            else:
+                decide_calibrated(query, candidates, calibration=calibration, frequencies=frequencies)
+            taken.append((time.perf_counter() - start) * 1e6)
+        p50, p99 = np.percentile(taken, [50, 99])
+        print(f"  {name:12s} p50 {p50:.0f} µs, p99 {p99:.0f} µs, mean {np.mean(taken):.0f} µs")
+        report[f"cost {name}"] = {"p50": p50, "p99": p99, "mean": float(np.mean(taken))}
+
+
+def main() -> None:
+    bench = Bench()
+    report: dict[str, Any] = {}
+    later = bench.shadow[bench.half :]
+    exact = sum(s.right for s in later) / len(later)
+    best = sum(s.right for s in bench.best[bench.half :]) / len(later)
+    print(f"stream_open, second half: {len(later)} requests; exact repeats {exact:.1%}, perfect decision {best:.1%}")
+    print("Labels: of the false hits on questions that were never asked before, more than half are true duplicates.")
+    _streams(bench, report)
+    _pairs(bench, report)
+    _cost(bench, report)
+    target = ROOT / "benchmarks" / "results" / "quality.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    print(f"\nwritten to {target.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

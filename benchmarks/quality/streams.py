@@ -1,0 +1,148 @@
+"""Policies on a stream: all that is learned or chosen comes from the first half, all that is told from the second."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.quality.data import stream as read_stream
+from benchmarks.quality.figures import Figures, figures
+from benchmarks.quality.policies import Learned, Static, Texts, observe
+from benchmarks.quality.replay import Neighbour, Step, Stream, never, perfect, replay
+from service.policy.calibrated import Budget, Per
+from service.policy.decision import Ruling
+from service.policy.training import fit_calibration
+from service.policy.verified import Fit, decide_verified, fit
+
+THRESHOLDS = [round(0.6 + 0.005 * i, 3) for i in range(80)]
+RATES = (0.01, 0.03, 0.05)
+LEVELS = ("static", "static + blocking guards", "static + guards")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy with what was promised and what was kept."""
+
+    policy: str
+    budget: float | None
+    per: str
+    cut: float | None
+    figures: Figures
+
+
+class Bench:
+    """A stream with its reference replays. The first half is a shadow: nothing is served by similarity."""
+
+    def __init__(self, name: str = "stream_open") -> None:
+        self.stream = Stream(read_stream(name), name)
+        self.texts = Texts(self.stream)
+        self.half = len(self.stream.requests) // 2
+        self.shadow = replay(self.stream, never)
+        self.best = replay(self.stream, perfect(self.stream), live_from=self.half)
+        self.observations = [o for o in observe(self.texts, self.stream, self.shadow) if o.request < self.half]
+        self.exact_hits = sum(s.exact for s in self.shadow[: self.half])
+
+    def measure(self, steps: Sequence[Step], *, source: str = "") -> Figures:
+        later = [i for i in range(self.half, len(steps)) if steps[i].request.source.startswith(source)]
+        return figures(*([run[i] for i in later] for run in (steps, self.shadow, self.best)))
+
+    def static(self, level: int) -> Iterable[Row]:
+        """A cut for each budget from the shadow of the first half, as an operator would choose it."""
+        for per in Per:
+            for rate in RATES:
+                cut = next((t for t in THRESHOLDS if self._shadow_rate(t, level, per) <= rate), None)
+                decide = Static(self.texts, cut if cut is not None else 1.1, level)
+                steps = replay(self.stream, decide, live_from=self.half)
+                yield Row(LEVELS[level], rate, per.value, cut, self.measure(steps))
+
+    def sweep(self, level: int, thresholds: Iterable[float]) -> Iterable[Row]:
+        for threshold in thresholds:
+            steps = replay(self.stream, Static(self.texts, threshold, level), live_from=self.half)
+            yield Row(LEVELS[level], None, "", threshold, self.measure(steps))
+
+    def _shadow_rate(self, threshold: float, level: int, per: Per) -> float:
+        """False hits of a threshold over the shadow of the first half."""
+        decide = Static(self.texts, threshold, level)
+        hits, false = (self.exact_hits if per is Per.SERVED_HIT else 0), 0
+        for step in self.shadow[: self.half]:
+            if step.served is None:
+                chosen = decide(self.stream.at[step.request.text], step.neighbours)
+                hits += chosen is not None
+                false += chosen is not None and chosen.answer != step.request.answer
+        return false / hits if hits else 0.0
+
+    def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
+        """`without`: a source that the training does not see."""
+        rows = [o for o in self.observations if self.stream.requests[o.request].source != without]
+        exact = sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
+        calibration = fit_calibration(rows, budget, exact_hits=exact, kind=kind)
+        policy = Learned(self.texts, calibration)
+        steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
+        name = f"calibrated ({kind})" + (f" without {without}" if without else "")
+        return Row(name, budget.rate, budget.per.value, calibration.boundary.cut, self.measure(steps)), steps
+
+    def verified(self, delta: float, *, pooled: bool) -> Row:
+        """The bound is per request, so it stands in a row of its own kind. Exploring feeds the fits all along."""
+        policy = _Verified(self, delta, pooled=pooled)
+        steps = policy.run()
+        return Row(f"verified ({'pooled' if pooled else 'per entry'})", delta, "request", None, self.measure(steps))
+
+
+class _Verified:
+    """vCache's loop: the first half only explores; a prompt whose candidate was right becomes its alias, no entry."""
+
+    def __init__(self, bench: Bench, delta: float, *, pooled: bool) -> None:
+        self.bench, self.delta, self.pooled = bench, delta, pooled
+        self.labels: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+        self.fits: dict[str, tuple[int, Fit | None]] = {}
+        self.draws = random.Random(0)
+
+    def run(self) -> list[Step]:
+        stored: dict[int, str] = {}
+        aliases: dict[int, str] = {}
+        steps = []
+        for at, request in enumerate(self.bench.stream.requests):
+            text = self.bench.stream.at[request.text]
+            known = stored.get(text) or aliases.get(text)
+            if known is not None:
+                steps.append(Step(at, request, True, known, ()))
+                continue
+            near = self.bench.stream.neighbours(text, stored)
+            served, right = self._decide(at, text, near, request.answer)
+            if served is None:
+                (aliases if right else stored)[text] = request.answer
+            steps.append(Step(at, request, False, served, near))
+        return steps
+
+    # What is served, and whether an explored candidate was right.
+    def _decide(self, at: int, text: int, near: Sequence[Neighbour], answer: str) -> tuple[str | None, bool]:
+        candidates = self.bench.texts.candidates(near)
+        decision = decide_verified(
+            self.bench.texts.query(text),
+            candidates,
+            fits=lambda c: self._fit("" if self.pooled else c.entry_id),
+            delta=self.delta,
+            draw=self.draws.random() if at >= self.bench.half else 0.0,
+        )
+        if decision.ruling is Ruling.HIT and decision.candidate and at >= self.bench.half:
+            return decision.candidate.answer, False
+        if decision.candidate is None:
+            return None, False
+        right = decision.candidate.answer == answer
+        key = "" if self.pooled else decision.candidate.entry_id
+        self.labels[key].append((decision.candidate.similarity, right))
+        return None, right
+
+    def _fit(self, key: str) -> Fit | None:
+        """Fitted anew when the labels have grown by a tenth, as a worker would."""
+        known, found = self.fits.get(key, (0, None))
+        labels = self.labels[key]
+        if len(labels) > known * 1.1:
+            found = fit(labels)
+            self.fits[key] = (len(labels), found)
+        return found
+
+
+__all__ = ["LEVELS", "RATES", "Bench", "Row"]
