@@ -91,12 +91,13 @@ class Recorder:
 
     def _count(self, request: Request) -> None:
         metrics = self._metrics
-        metrics.lookups.labels(request.outcome, request.reason).inc()
-        metrics.tokens_saved.inc(request.tokens_saved)
+        metrics.lookup(request.outcome, request.reason).inc()
+        if request.tokens_saved:
+            metrics.tokens_saved.inc(request.tokens_saved)
         for stage, milliseconds in request.stages.items():
-            metrics.stage_seconds.labels(stage).observe(milliseconds / 1000)
+            metrics.stage(stage).observe(milliseconds / 1000)
         if request.similarity is not None:
-            metrics.similarity.labels(request.outcome).observe(request.similarity)
+            metrics.nearest(request.outcome).observe(request.similarity)
 
     async def flush(self) -> None:
         """Write all that is waiting. What could not be written waits on."""

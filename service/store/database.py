@@ -11,8 +11,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -33,6 +32,12 @@ class Connection(AsyncConnection[Row]):
     """A connection that knows which tenant its session was last set to."""
 
     tenant_id: int | None = None
+
+    async def enter(self, tenant_id: int) -> None:
+        """Show this session the rows of a tenant."""
+        self.tenant_id = None  # a cancelled call leaves open which tenant the session has
+        await self.execute("select set_config('semcache.tenant_id', %s, false)", (str(tenant_id),), prepare=True)
+        self.tenant_id = tenant_id
 
     async def one(self, statement: LiteralString, values: Params | None = None, *, prepare: bool | None = None) -> Row:
         """The row of a statement that always gives one."""
@@ -114,42 +119,36 @@ class Database:
         if self._pool is not None:
             await self._pool.close(timeout=1)
 
-    @asynccontextmanager
-    async def tenant(self, tenant_id: int, *, bulk: bool = False) -> AsyncGenerator[Connection]:
+    def tenant(self, tenant_id: int, *, bulk: bool = False) -> Visit:
         """A connection that sees the rows of this tenant alone. Each statement is a transaction of its own.
 
         Raises: SemcacheError(DATABASE_UNAVAILABLE) when the database does not answer in time, or with the code of
         an SQLSTATE of ours.
         """
-        async with self.connection(bulk=bulk) as connection:
-            if connection.tenant_id != tenant_id:
-                connection.tenant_id = None  # a cancelled call leaves open which tenant the session has
-                await connection.execute(
-                    "select set_config('semcache.tenant_id', %s, false)", (str(tenant_id),), prepare=True
-                )
-                connection.tenant_id = tenant_id
-            yield connection
+        return Visit(self, tenant_id, self._limits.bulk_timeout if bulk else self._limits.timeout)
 
-    @asynccontextmanager
-    async def connection(self, *, bulk: bool = False) -> AsyncGenerator[Connection]:
+    def connection(self, *, bulk: bool = False) -> Visit:
         """A connection for what belongs to no tenant. Raises as `tenant` does."""
+        return Visit(self, None, self._limits.bulk_timeout if bulk else self._limits.timeout)
+
+    async def borrow(self) -> tuple[AsyncConnectionPool[Connection], Connection]:
+        """A free connection and the pool that it goes back to."""
         if self._pool is None or self._recovery is not None:
             raise _unavailable("the database has not answered, and is tried again in the background")
-        pool, timeout = self._pool, self._limits.bulk_timeout if bulk else self._limits.timeout
+        pool = self._pool
         try:
-            connection = await pool.getconn(timeout=self._limits.timeout)
+            return pool, await pool.getconn(timeout=self._limits.timeout)
         except (PoolTimeout, psycopg.Error) as error:
             self._note_failure()
             raise _unavailable("no connection to the database was free in time") from error
-        watchdog = asyncio.get_running_loop().call_later(timeout, _cut, connection)
-        try:
-            yield connection
+
+    def judge(self, error: BaseException | None, connection: Connection) -> SemcacheError | None:
+        """What a use of a connection ended with, as a failure of ours; None where it is none of the driver's."""
+        if isinstance(error, psycopg.Error):
+            return self._translate(error, connection)
+        if error is None:
             self._failures = 0
-        except psycopg.Error as error:
-            raise self._translate(error, connection) from error
-        finally:
-            watchdog.cancel()
-            await pool.putconn(connection)
+        return None
 
     def _translate(self, error: psycopg.Error, connection: Connection) -> SemcacheError:
         """Our own SQLSTATEs keep their code, lost connections open the breaker, wrong statements are our fault."""
@@ -238,6 +237,33 @@ class Database:
             "select set_config('role', %s, false), set_config('statement_timeout', %s, false)",
             (self._role, str(int(limits.bulk_timeout * 1000))),
         )
+
+
+class Visit:
+    """One use of a connection, as an async context manager: borrowed, set to its tenant, watched, given back."""
+
+    __slots__ = ("_connection", "_db", "_pool", "_tenant_id", "_timeout", "_watchdog")
+
+    def __init__(self, db: Database, tenant_id: int | None, timeout: float) -> None:
+        self._db, self._tenant_id, self._timeout = db, tenant_id, timeout
+
+    async def __aenter__(self) -> Connection:
+        self._pool, self._connection = await self._db.borrow()
+        self._watchdog = asyncio.get_running_loop().call_later(self._timeout, _cut, self._connection)
+        if self._tenant_id is not None and self._connection.tenant_id != self._tenant_id:
+            try:
+                await self._connection.enter(self._tenant_id)
+            except BaseException as error:
+                await self.__aexit__(type(error), error, None)
+                raise
+        return self._connection
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._watchdog.cancel()
+        failure = self._db.judge(error, self._connection)
+        await self._pool.putconn(self._connection)
+        if failure is not None:
+            raise failure from error
 
 
 def _cut(connection: AsyncConnection[Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 SECONDS = (0.00005, 0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -48,6 +50,10 @@ class Metrics:
         self.dropped = Gauge(
             "semcache_request_log_dropped", "Log rows dropped since the start.", registry=self.registry
         )
+
+        self.lookup = cache(self.lookups.labels)  # finding a child by its labels costs more than counting
+        self.stage = cache(self.stage_seconds.labels)
+        self.nearest = cache(self.similarity.labels)
 
 
 __all__ = ["Metrics"]
