@@ -84,6 +84,8 @@ def _cost(bench: Bench, report: dict[str, Any]) -> None:
     calibration = fit_calibration(bench.observations, Budget(0.01, Per.SERVED_HIT), exact_hits=bench.exact_hits)
     frequencies = Frequencies(1000, {})
     asked = [(s.request.text, bench.texts.candidates(s.neighbours)) for s in bench.shadow[-3000:] if s.neighbours]
+    for text, candidates in asked:  # warms the caches of words
+        decide_threshold(Query(text, extract(text)), candidates, threshold=DEFAULT_THRESHOLD)
     print("\ncost of a decision over 4 neighbours, features of the query included")
     for name in ("threshold", "calibrated"):
         taken = []

@@ -61,8 +61,15 @@ def opposites(c: Contrast) -> Finding:
 
 
 def persons(c: Contrast) -> Finding:
+    """He here and she there; or a pronoun here where the other text says one of its names again."""
     a, b = c.query.persons, c.stored.persons
-    return (Outcome.BLOCK, show(a, b)) if a != b and len(a) == len(b) else None
+    if a == b:
+        return None
+    if len(a) == len(b):
+        return Outcome.BLOCK, show(a, b)
+    named, also = (c.stored_only, c.query.content) if len(a) > len(b) else (c.query_only, c.stored.content)
+    repeated = [word for word in named if word in also]
+    return (Outcome.GRAY, show(a, b)) if repeated else None
 
 
 def names(c: Contrast) -> Finding:

@@ -33,6 +33,7 @@ APART = [
     (Guard.OPPOSITES, "Who is her uncle?", "Who is her aunt?"),
     (Guard.OPPOSITES, "这里的山高吗", "这里的山低吗"),
     (Guard.PERSONS, "Ann and Bob met; did he pay?", "Ann and Bob met; did she pay?"),
+    (Guard.PERSONS, "If Ann and Bob met, would his sister know?", "If Ann and Bob met, would Ann's sister know?"),
     (Guard.DIRECTION, "A bus from York to Leeds", "A bus from Leeds to York"),
     (Guard.DIRECTION, "从北京到上海的火车", "从上海到北京的火车"),
     (Guard.ORDER, "Does Tom trust Ben?", "Does Ben trust Tom?"),
