@@ -7,7 +7,8 @@ embedded one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
 
 TEMPLATE = "semcache_template"
+NewDatabase = Callable[[], AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -48,21 +50,28 @@ def template(server_url: str) -> str:
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """A database of the test's own, without a schema."""
-    yield from _database(server_url, "template1")
+    with _database(server_url, "template1") as url:
+        yield url
 
 
 @pytest.fixture
-def database_url(server_url: str, template: str) -> Iterator[str]:
+def database_url(new_database: NewDatabase) -> Iterator[str]:
     """A database of the test's own with the current schema."""
-    yield from _database(server_url, template)
+    with new_database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
-def shared_service(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def new_database(server_url: str, template: str) -> NewDatabase:
+    """Makes databases with the current schema, each dropped at the end of its `with`."""
+    return lambda: _database(server_url, template)
+
+
+@pytest.fixture(scope="session")
+def shared_service(new_database: NewDatabase) -> Iterator[Service]:
     """One running service for all tests that leave it as it was: each makes a cache of its own."""
-    for url in _database(server_url, template):
-        with running_service(Settings(database_url=url, data_dir=tmp_path_factory.mktemp("data"), port=0)) as running:
-            yield running
+    with new_database() as url, running_service(Settings(database_url=url)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -78,11 +87,14 @@ def service(settings: Settings) -> Iterator[Service]:
         yield running
 
 
+@contextmanager
 def _database(server_url: str, template: str) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     execute(server_url, f"create database {name} template {template}")
-    yield url_of(server_url, name)
-    execute(server_url, f"drop database {name} with (force)")
+    try:
+        yield url_of(server_url, name)
+    finally:
+        execute(server_url, f"drop database {name} with (force)")
 
 
 def url_of(server_url: str, database: str) -> str:

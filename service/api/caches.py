@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from service.api.context import CacheOf, RuntimeOf, TenantOf, respond
-from service.api.limits import check_count
+from service.api.limits import page_size
 from service.api.schemas import CacheChange, CachePage, CacheView, Instant, NewCache, Stats
 from service.cache import manage
 from service.cache.directory import OpenCache, list_caches
@@ -33,12 +33,12 @@ async def index(
     runtime: RuntimeOf,
     tenant: TenantOf,
     cursor: str | None = None,
-    limit: Annotated[int, Query(ge=1)] = 100,
+    limit: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
-    check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
-    found = await list_caches(runtime, tenant, after=cursor, limit=limit + 1)
-    following = found[limit - 1].row.name if len(found) > limit else None
-    return respond(CachePage(data=[_view(cache) for cache in found[:limit]], next_cursor=following))
+    size = page_size(runtime.settings, limit)
+    found = await list_caches(runtime, tenant, after=cursor, limit=size + 1)
+    following = found[size - 1].row.name if len(found) > size else None
+    return respond(CachePage(data=[_view(cache) for cache in found[:size]], next_cursor=following))
 
 
 @router.get("/{cache_id}", response_model=CacheView, summary="A cache with its policy, whole")

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
-from service.api.limits import check_count, check_depth, check_prompt, check_response
+from service.api.limits import check_count, check_depth, check_prompt, check_response, page_size
 from service.api.problems import as_problem, read_body_validation
 from service.api.schemas import (
     BatchItem,
@@ -89,12 +89,12 @@ async def index(
     runtime: RuntimeOf,
     cache: CacheOf,
     cursor: str | None = None,
-    limit: Annotated[int, Query(ge=1)] = 100,
+    limit: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
-    check_count(limit, runtime.settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
-    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=limit + 1)
-    following = _cursor(rows[limit - 1]) if len(rows) > limit else None
-    return respond(EntryPage(data=[_view(row) for row in rows[:limit]], next_cursor=following))
+    size = page_size(runtime.settings, limit)
+    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=size + 1)
+    following = _cursor(rows[size - 1]) if len(rows) > size else None
+    return respond(EntryPage(data=[_view(row) for row in rows[:size]], next_cursor=following))
 
 
 @router.get("/entries/{entry_id}", response_model=EntryView, summary="One entry")

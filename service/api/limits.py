@@ -10,6 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.errors import Code, SemcacheError
 from service.settings import Settings
 
+PAGE = 100
+
 
 class BodyLimit:
     """ASGI middleware: whoever reads a body over the limit gets HTTPException 413 before it is read to its end."""
@@ -57,6 +59,14 @@ def check_count(count: int, limit: int, field: str, setting: str) -> None:
         raise SemcacheError(Code.INVALID_DATA, f"{field}: has {count} items, {setting} allows {limit}")
 
 
+def page_size(settings: Settings, asked: int | None) -> int:
+    """How many rows a page gets. Raises: SemcacheError(INVALID_DATA)."""
+    if asked is None:
+        return min(PAGE, settings.max_page)
+    check_count(asked, settings.max_page, "limit", "SEMCACHE_MAX_PAGE")
+    return asked
+
+
 def check_depth(value: Any, limit: int, field: str) -> None:
     """Raises: SemcacheError(INVALID_DATA) where JSON is nested deeper than the limit. Not recursive itself."""
     layer, depth = [value], 0
@@ -72,4 +82,4 @@ def check_depth(value: Any, limit: int, field: str) -> None:
         layer = inner
 
 
-__all__ = ["BodyLimit", "check_count", "check_depth", "check_prompt", "check_response", "check_text"]
+__all__ = ["BodyLimit", "check_count", "check_depth", "check_prompt", "check_response", "check_text", "page_size"]

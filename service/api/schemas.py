@@ -195,7 +195,7 @@ class EntryChange(Body):
 class EntryFilter(Body):
     attributes: Attributes = Field(default_factory=dict)
     tags: Tags = Field(default_factory=list, description="any one of these")
-    model: str | None = Field(None, min_length=1)
+    model: Text | None = None
     older_than: Instant | None = Field(None, description="stored before this time")
     dry_run: bool = Field(False, description="only count")
 
