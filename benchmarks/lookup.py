@@ -1,7 +1,8 @@
 """What a lookup costs: by tier, by size of the scope and by number of clients, beside its floor in the same run.
 
-The floor of an exact hit is a bare prepared psycopg round trip plus the framework's empty endpoint; that of a semantic hit
-is bare ONNX Runtime plus that round trip plus the bare SQL. Inside the process there is no HTTP.
+Over HTTP the floor is the same framework and server doing only what cannot be left out (`floor.py`): for an exact hit the
+bare prepared look-up, for a semantic one bare ONNX Runtime, that look-up and the bare neighbour query. Inside the process
+the floor is the same without HTTP. Nothing is remembered but where the row says L1.
 
     python benchmarks/lookup.py [--sizes 1000,10000,100000] [--clients 1,4,16] [--calls 400] [--json FILE]
 """
@@ -14,25 +15,23 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import httpx
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]  # ships no types
 import psycopg
-from pgvector import HalfVector
+from floor import BareModel, Floor
 from pgvector.psycopg import register_vector_async
-from setting import Times, drive, fill, get, own_database, post, questions, spread, table, write_json
-from tokenizers import Tokenizer
+from setting import Times, drive, fill, own_database, post, questions, spread, table, write_json
 
 from service.cache.data import Prompt, search
 from service.cache.directory import authenticate, open_cache
 from service.cache.runtime import Runtime, build_runtime
 from service.settings import Settings
 from service.store.database import Database, Limits
-from service.store.queries import query
 from workers.index_care import run_once as care_for_indexes
 
 POLITE = "Please tell me: "
@@ -84,53 +83,20 @@ class Bench:
         await worker.close()
 
     async def floors(self, size: int) -> dict[str, float]:
-        """Medians in milliseconds of what cannot be avoided."""
+        """Medians in milliseconds of the floor inside a process."""
         connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True)
         await register_vector_async(connection)
-        row = await (
-            await connection.execute(
-                "select s.scope_id, s.tenant_id, s.ann_index, v.embedder_id from semcache.cache c join semcache.scope s using (cache_id) "
-                "join semcache.embedding v using (scope_id) where c.name = %s limit 1",
-                (f"size-{size}",),
-            )
-        ).fetchone()
-        assert row is not None
-        scope_id, tenant_id, ann, embedder_id = row
-        session, tokenizer = bare_model(self.settings.models_dir)
-        vector = bare_embed(session, tokenizer, POLITE + self.questions[0])
-
-        async def round_trip(_: int) -> None:
-            await (await connection.execute("select 1", prepare=True)).fetchone()
-
-        async def sql(number: int) -> None:
-            values = {
-                "tenant_id": tenant_id,
-                "scope_id": scope_id,
-                "embedder_id": embedder_id,
-                "vector": HalfVector(vector),
-                "attributes": "{}",
-                "neighbours": 4,
-                "born_after": None,
-            }
-            text = (
-                query("find_neighbours")
-                if not ann
-                else query("find_neighbours_indexed").format(
-                    dimensions=len(vector), scope_id=scope_id, embedder_id=embedder_id
-                )
-            )
-            await (await connection.execute(text, values, prepare=True)).fetchall()
-
-        async def embed(number: int) -> None:
-            bare_embed(session, tokenizer, POLITE + self.questions[number % STORED])
-
-        if ann:
-            await connection.execute("set ivfflat.probes = %s" % self.settings.ivfflat_probes)
-            await connection.execute("set ivfflat.iterative_scan = 'relaxed_order'")
+        floor = Floor(connection, BareModel(self.settings.models_dir), self.settings.ivfflat_probes)
+        await floor.open_cache(f"size-{size}")
+        calls: dict[str, Callable[[int], Awaitable[Any]]] = {
+            "select 1": lambda _: floor.select(),
+            "exact": lambda n: floor.exact(self.questions[n % STORED]),
+            "near": lambda n: floor.near(POLITE + self.questions[n % STORED]),
+        }
         found = {}
-        for name, call in {"round trip": round_trip, "bare SQL": sql, "bare embedding": embed}.items():
+        for name, call in calls.items():
             times = await timed(call, self.args.calls)
-            self.note(f"floor: {name}", size if name == "bare SQL" else "", 1, times)
+            self.note(f"inside: floor {name}", size, 1, times)
             found[name] = times.p50
         await connection.close()
         return found
@@ -155,66 +121,54 @@ class Bench:
         for number in range(STORED):
             await once(number)
         self.note("inside: L1 hit", size, 1, await timed(once, self.args.calls))
-        self.note("inside: exact hit", size, 1, await timed(exact, self.args.calls), floors["round trip"])
-        floor = floors["bare embedding"] + floors["round trip"] + floors["bare SQL"]
-        self.note("inside: semantic hit", size, 1, await timed(ask(POLITE), self.args.calls), floor)
+        self.note("inside: exact hit", size, 1, await timed(exact, self.args.calls), floors["exact"])
+        self.note("inside: semantic hit", size, 1, await timed(ask(POLITE), self.args.calls), floors["near"])
 
-    async def outside(self, port: int, cold_port: int, size: int, clients: int, floors: dict[str, float]) -> None:
+    async def outside(self, ports: dict[str, int], size: int, clients: int) -> None:
         path = f"/v1/caches/size-{size}/entries/search"
         calls = self.args.calls
         hit, miss = (lambda body: b'"id":' in body), (lambda body: b'"data":[]' in body)
 
-        def searches(prefix: str, **more: Any) -> list[bytes]:
+        def bodies(path: str, prefix: str, **more: Any) -> list[bytes]:
             return [post(path, {"prompt": prefix + self.questions[n % STORED], **more}) for n in range(calls)]
 
-        async def run(where: int, requests: list[bytes], check: Callable[[bytes], bool]) -> Times:
-            await asyncio.to_thread(drive, where, clients, requests[:50], check)
-            return await asyncio.to_thread(drive, where, clients, requests, check)
+        async def run(what: str, where: str, requests: list[bytes], check: Check, floor: Times | None = None) -> Times:
+            await asyncio.to_thread(drive, ports[where], clients, requests[:50], check)
+            times = await asyncio.to_thread(drive, ports[where], clients, requests, check)
+            self.note(f"HTTP: {what}", size, clients, times, floor.p50 if floor else None)
+            return times
 
-        empty = await run(port, [get("/healthz")] * calls, lambda body: b"ok" in body)
-        self.note("empty endpoint", "", clients, empty)
-        single = clients == 1
-        await run(port, searches(""), hit)
-        self.note("HTTP: L1 hit", size, clients, await run(port, searches(""), hit))
-        exact_floor = floors["round trip"] + empty.p50 if single else None
-        self.note("HTTP: exact hit", size, clients, await run(cold_port, searches(""), hit), exact_floor)
-        semantic_floor = floors["bare embedding"] + floors["round trip"] + floors["bare SQL"] if single else None
-        self.note("HTTP: semantic hit", size, clients, await run(port, searches(POLITE), hit), semantic_floor)
-        strict = searches(POLITE, similarityThreshold=1.0)
-        self.note("HTTP: miss", size, clients, await run(port, strict, miss))
+        def anything(body: bytes) -> bool:
+            return bool(body)
+
+        drive(ports["floor"], 1, [post(f"/open/size-{size}", {})], anything)
+        empty = await run("floor empty", "floor", bodies("/empty", ""), anything)
+        exact = await run("floor exact", "floor", bodies("/exact", ""), anything)
+        near = await run("floor near", "floor", bodies("/near", POLITE), anything)
+        drive(ports["service"], 1, bodies(path, "")[:STORED], hit)
+        await run("L1 hit", "service", bodies(path, ""), hit, empty)
+        await run("exact hit", "cold", bodies(path, ""), hit, exact)
+        await run("semantic hit", "service", bodies(path, POLITE), hit, near)
+        await run("miss", "service", bodies(path, POLITE, similarityThreshold=1.0), miss, near)
 
 
+Check = Callable[[bytes], bool]
 HEADERS = ("what", "entries", "clients", "p50 ms", "p99 ms", "per second", "× floor")
 
 
-def bare_model(models_dir: Path) -> tuple[Any, Any]:
-    from service.embed.models import find_model
-
-    kept = models_dir / find_model(None).revision
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(kept / "model.onnx", options, providers=["CPUExecutionProvider"])
-    return session, Tokenizer.from_file(str(kept / "tokenizer.json"))
+SERVICE = ("-c", "from service.cli import main; main()", "serve")
+FLOOR = (str(Path(__file__).with_name("floor.py")),)
 
 
-def bare_embed(session: Any, tokenizer: Any, text: str) -> Any:
-    encoding = tokenizer.encode(text)
-    known = {"input_ids": encoding.ids, "attention_mask": encoding.attention_mask, "token_type_ids": encoding.type_ids}
-    inputs = {i.name: np.array([known[i.name]], dtype=np.int64) for i in session.get_inputs()}
-    return session.run(None, inputs)[0][0]
-
-
-def serve(url: str, **more: str) -> tuple[subprocess.Popen[bytes], int]:
-    environment = os.environ | {"SEMCACHE_DATABASE_URL": url, "SEMCACHE_EMBEDDER_MEMORY": "0", **more}
-    from socket import create_server
-
+def start(url: str, what: Sequence[str], ready: str, **more: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that serves HTTP, and its port."""
     with create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", "from service.cli import main; main()", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    own = {"SEMCACHE_DATABASE_URL": url, "SEMCACHE_EMBEDDER_MEMORY": "0", "SEMCACHE_PORT": str(port)}
+    process = subprocess.Popen([sys.executable, *what], env=os.environ | own | more, stdout=subprocess.DEVNULL)
     for _ in range(600):
         try:
-            if httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
+            if httpx.get(f"http://127.0.0.1:{port}{ready}").status_code == 200:
                 return process, port
         except httpx.HTTPError:
             pass
@@ -230,24 +184,28 @@ def resident_mb(pid: int) -> float:
 async def main(args: argparse.Namespace) -> None:
     with own_database() as url:
         bench = Bench(url, args)
-        process, port = serve(url)
-        cold, cold_port = serve(url, SEMCACHE_L1_ENTRIES="0")
+        processes = {
+            "service": start(url, SERVICE, "/readyz"),
+            "cold": start(url, SERVICE, "/readyz", SEMCACHE_L1_ENTRIES="0"),
+            "floor": start(url, FLOOR, "/docs"),
+        }
+        ports = {name: port for name, (_, port) in processes.items()}
         runtime = build_runtime(bench.settings, Database(url, Limits()))
         await runtime.start()
         while not runtime.embedder.tried:
             await asyncio.sleep(0.05)
         try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports['service']}", timeout=60) as http:
                 await bench.prepare(runtime, http)
             for size in args.sizes:
                 floors = await bench.floors(size)
                 await bench.inside(runtime, size, floors)
                 for clients in args.clients:
-                    await bench.outside(port, cold_port, size, clients, floors)
-            print(f"resident memory of the service with the model: {resident_mb(process.pid):.0f} MB")
+                    await bench.outside(ports, size, clients)
+            print(f"resident memory of the service with the model: {resident_mb(processes['service'][0].pid):.0f} MB")
         finally:
             await runtime.stop()
-            for child in (process, cold):
+            for child, _ in processes.values():
                 child.terminate()
                 child.wait()
     print()

@@ -156,10 +156,6 @@ def post(path: str, body: Any) -> bytes:
     return head.encode() + data
 
 
-def get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n".encode()
-
-
 def drive(port: int, clients: int, requests: Sequence[bytes], check: Callable[[bytes], bool]) -> Times:
     """Send all requests over so many connections at once."""
     times = Times()

@@ -12,8 +12,10 @@ from psycopg import sql
 from service.store.database import Connection, Database
 from service.store.queries import query
 
-LISTS_PER_ROW = 1 / 200
-MIN_LISTS = 10
+# A list of some hundred rows and ten probes read a thousandth to a hundredth of the rows and find all that is near
+# (benchmarks/recall.py). More lists than a thousand would take gigabytes to build.
+ROWS_PER_LIST = 100
+MIN_LISTS, MAX_LISTS = 10, 1_000
 
 CREATE: dict[str, sql.SQL] = {
     "ivfflat": sql.SQL(
@@ -112,7 +114,7 @@ def _create(scope: LargeScope) -> sql.Composed:
         name=sql.Identifier(scope.name),
         partition=sql.Identifier(f"embedding_{scope.embedder_id}"),
         dimensions=sql.Literal(scope.dimensions),
-        lists=sql.Literal(max(MIN_LISTS, round(scope.rows * LISTS_PER_ROW))),
+        lists=sql.Literal(min(MAX_LISTS, max(MIN_LISTS, scope.rows // ROWS_PER_LIST))),
         scope_id=sql.Literal(scope.scope_id),
     )
 
