@@ -7,7 +7,7 @@ from typing import Any
 
 from service.policy.guards.literals import cut_code, quotations
 from service.policy.guards.negation import negated
-from service.policy.guards.questions import question
+from service.policy.guards.questions import question, without_chinese_question
 from service.policy.guards.scripts import main_script
 from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
@@ -67,7 +67,7 @@ def extract(text: str) -> Features:
     """The features of a prompt's semantic text."""
     clean = normalise(text)
     plain, code, urls = cut_code(clean)
-    tokens = tokenise(plain)
+    tokens = tokenise(without_chinese_question(plain))
     content = [t for t in tokens if t.role == "content"]
     script = main_script(clean)
     return Features(

@@ -57,7 +57,7 @@ ASYMMETRIC = _table(
     under: below
     behind:"""
 )
-NEGATORS = _words("not no never without cannot nor neither hardly barely non lacking")
+NEGATORS = _words("not no never without cannot nor neither hardly barely non lacking impossible")
 CHINESE_NEGATORS = _words("不 没 无 非 未 别 勿 莫")
 CHINESE_NEGATOR_IDIOMS = [
     "不同",
@@ -278,7 +278,7 @@ MONTHS = MappingProxyType(
 )
 WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
 MOMENTS = _words(
-    """today tomorrow yesterday tonight noon midday midnight morning afternoon evening weekend christmas easter
+    """today tomorrow yesterday tonight noon midday midnight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""
 )
 

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from service.policy.guards.lexicon import SCALES, UNITS
 
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+# a = b - c, 2 * 3 < 7: operands with operators between them; a dash alone or a slash alone is prose.
+_EXPRESSION = re.compile(r"[\w.()]+(?:\s+[-/]\s+[\w.()]+)*(?:\s*[=+*^<>]=?\s*[\w.()]+(?:\s+[-/]\s+[\w.()]+)*)+")
+_OPERATORS = frozenset("=+*^<>")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
 _QUOTE = re.compile(r"\"([^\"\n]{1,400})\"|(?<!\w)'([^'\n]{1,400})'(?!\w)")
 
@@ -28,7 +31,7 @@ _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 _DECADE = re.compile(r"'?(\d{2}|\d{4})s")
 _LONG_DIGITS = 7
 _HUMP = re.compile(r"[a-z][A-Z]")
-_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.?){1,4}")
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.){1,4}[A-Za-z]?")
 _RUN_ON = re.compile(r"[a-z]{2,}\.[A-Z][a-z]*")
 
 
@@ -41,12 +44,14 @@ class Literal(NamedTuple):
 
 
 def cut_code(text: str) -> tuple[str, list[str], list[str]]:
-    """`(text without them, code spans, URLs)`."""
+    """`(text, code, URLs)`: code spans and URLs are cut out, expressions stay in the text as well."""
     code: list[str] = []
     urls: list[str] = []
     if "`" in text:
         code = [span.strip("`").strip() for span in _CODE.findall(text)]
         text = _CODE.sub(" ", text)
+    if not _OPERATORS.isdisjoint(text):
+        code += ["".join(found.split()) for found in _EXPRESSION.findall(text)]
     if "://" in text or "www." in text.lower():
         urls = [_plain_url(url) for url in _URL.findall(text)]
         text = _URL.sub(" ", text)

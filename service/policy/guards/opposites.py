@@ -8,7 +8,7 @@ from functools import lru_cache
 from service.policy.guards.words import stem
 
 _PAIRS = """
-able unable; above below; absent present; accept reject; accept decline; accept refuse; active passive; add
+able unable; above below; absent present; all none; accept reject; accept decline; accept refuse; active passive; add
 remove; add subtract; admit deny; advance retreat; advantage drawback; after before; agree disagree; alive
 dead; and or; allow forbid; allow prevent; allow prohibit; allow block; allow deny; always never; ancestor
 descendant; ancient modern; answer question; appear vanish; approve reject; arrive depart; arrive leave;

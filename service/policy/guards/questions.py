@@ -49,6 +49,12 @@ def question(text: str, tokens: list[Token]) -> tuple[str, ...]:
     return next(((kind,) for words, kind in lx.CHINESE_QUESTIONS if words in text), ())
 
 
+def without_chinese_question(text: str) -> str:
+    """The text without the Chinese phrase that asks, whose characters would stand for content."""
+    found = next((words for words, _ in lx.CHINESE_QUESTIONS if words in text), None)
+    return text.replace(found, " ", 1) if found else text
+
+
 def _opens(tokens: list[Token], i: int) -> bool:
     return all(t.lower in _PREAMBLE for t in tokens[:i])
 
@@ -69,4 +75,4 @@ def _refined(kind: str, after: str) -> str:
     return lx.WHAT_OF.get(after, kind) if kind == "what" else kind
 
 
-__all__ = ["WHETHER", "question"]
+__all__ = ["WHETHER", "question", "without_chinese_question"]

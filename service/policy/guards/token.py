@@ -10,8 +10,8 @@ from service.policy.guards import lexicon as lx
 from service.policy.guards.words import degree, stem
 
 _SIGIL = {"number": "#", "ordinal": "#", "date": "@", "version": "$", "identifier": "$"}
-_PERSONS = dict.fromkeys(["he", "him", "his", "himself"], "he") | dict.fromkeys(
-    ["she", "her", "hers", "herself"], "she"
+_PERSONS = dict.fromkeys(["he", "him", "his", "himself", "他"], "he") | dict.fromkeys(
+    ["she", "her", "hers", "herself", "她"], "she"
 )
 _REQUESTS = frozenset(map(stem, lx.REQUESTS))
 

@@ -10,11 +10,14 @@ from service.policy.guards.numerals import NUMERALS, attach_units, join_dates, j
 from service.policy.guards.token import Token, word
 
 _CHUNK = re.compile(r"[㐀-䶿一-鿿]|[^\s㐀-䶿一-鿿]+")
+_FREE_OF = re.compile(r"([A-Za-z]+)-free", re.IGNORECASE)
 _ELLIPSIS = re.compile(r"\.{2,}|…")
 _EDGE = ".,;:!?()[]{}<>\"'*~|…。，、；：！？（）"  # noqa: RUF001 - full-width punctuation is meant
 _ENDS = frozenset(".?!:。？！：")  # noqa: RUF001
 _PIECE = re.compile(r"[^\W\d_]+(?:\+\+|#)?|\d+(?:\.\d+)?|[$€£¥&%]")
 _SPLIT_LITERAL = re.compile(r"(\d+(?:\.\d+)?)[-/]([a-z]+|\d+(?:\.\d+)?)")
+_OPERATOR = re.compile(r"[+*^=<>]+")
+_SUM = re.compile(r"\d+(?:\.\d+)?(?:[+*^=<>]+\d+(?:\.\d+)?)+")
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
 _ROMAN_LOWER = frozenset({"ii", "iii", "vii", "viii", "xii", "xiii"})
 _ROMAN_VALUE = {"I": 1, "V": 5, "X": 10}
@@ -40,10 +43,20 @@ def _read(text: str) -> list[Token]:
         if bare:
             _add(tokens, bare, starts=starts)
         starts = chunk[-1] in _ENDS
+    if not text.isupper():
+        _mark_acronyms(tokens)
     if _is_title(tokens):
         for token in tokens:
             token.is_name = False
     return tokens
+
+
+def _mark_acronyms(tokens: list[Token]) -> None:
+    """US and IT among small letters are no pronouns."""
+    for token in tokens:
+        if token.role == "filler" and len(token.text) > 1 and token.text.isupper() and token.text.isascii():
+            token.word = token.word._replace(role="content", stem=token.text)
+            token.is_name = True
 
 
 def _add(tokens: list[Token], bare: str, *, starts: bool) -> None:
@@ -89,9 +102,14 @@ def _add_apostrophe(tokens: list[Token], bare: str, *, starts: bool) -> None:
 
 def _add_mixed(tokens: list[Token], bare: str, *, starts: bool) -> None:
     split = _SPLIT_LITERAL.fullmatch(bare)
-    if split:
-        for part in split.groups():
+    if split or _SUM.fullmatch(bare):
+        for part in split.groups() if split else _OPERATOR.split(bare):
             _add(tokens, part, starts=starts)
+        return
+    free_of = _FREE_OF.fullmatch(bare)
+    if free_of:
+        _add_word(tokens, "without", starts=False)
+        _add_word(tokens, free_of[1], starts=False)
         return
     before = tokens[-1] if tokens else None
     after_name = before is not None and (_names_a_product(before))

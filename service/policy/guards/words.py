@@ -68,7 +68,7 @@ def degree(word: str) -> tuple[str | None, str | None]:
 @lru_cache(maxsize=65536)
 def related(a: str, b: str) -> bool:
     """Whether two stems are one word in another derivation (renew, renewal) or with one letter mistyped."""
-    if a == b:
+    if a == b or a.replace("our", "or") == b.replace("our", "or"):
         return True
     shared = _common_prefix(a, b)
     if shared >= 4 and _derivation(a[shared:]) and _derivation(b[shared:]):
