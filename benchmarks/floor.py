@@ -1,4 +1,4 @@
-"""The least that a lookup over HTTP can cost: the same framework and server, and in each route only what cannot be left out.
+"""The least that a lookup over HTTP can cost: the same framework, and in each route only what cannot be left out.
 
 `/empty` does nothing, `/select` asks Postgres for 1, `/exact` runs the bare look-up on a connection of its own, `/near`
 embeds a text with bare ONNX Runtime and runs the bare look-up and the bare neighbour query.

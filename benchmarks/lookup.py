@@ -1,8 +1,8 @@
 """What a lookup costs: by tier, by size of the scope and by number of clients, beside its floor in the same run.
 
-Over HTTP the floor is the same framework and server doing only what cannot be left out (`floor.py`): for an exact hit the
-bare prepared look-up, for a semantic one bare ONNX Runtime, that look-up and the bare neighbour query. Inside the process
-the floor is the same without HTTP. Nothing is remembered but where the row says L1.
+Over HTTP the floor is the same framework and server doing only what cannot be left out (`floor.py`): for an exact
+hit the bare prepared look-up, for a semantic one bare ONNX Runtime, that look-up and the bare neighbour query. Inside
+the process the floor is the same without HTTP. Nothing is remembered but where the row says L1.
 
     python benchmarks/lookup.py [--sizes 1000,10000,100000] [--clients 1,4,16] [--calls 400] [--json FILE]
 """
@@ -63,7 +63,7 @@ class Bench:
 
     def note(self, what: str, size: int | str, clients: int | str, times: Times, floor: float | None = None) -> None:
         ratio = times.p50 / floor if floor else None
-        row = [what, size, clients, times.p50, times.percentile(0.99), times.rate, ratio if ratio else ""]
+        row = [what, size, clients, times.p50, times.percentile(0.99), times.rate, ratio or ""]
         self.rows.append(row)
         print(table(HEADERS, [row]).splitlines()[-1], flush=True)
 
@@ -153,7 +153,7 @@ class Bench:
 
 
 Check = Callable[[bytes], bool]
-HEADERS = ("what", "entries", "clients", "p50 ms", "p99 ms", "per second", "× floor")
+HEADERS = ("what", "entries", "clients", "p50 ms", "p99 ms", "per second", "times floor")
 
 
 SERVICE = ("-c", "from service.cli import main; main()", "serve")
@@ -192,7 +192,7 @@ async def main(args: argparse.Namespace) -> None:
         ports = {name: port for name, (_, port) in processes.items()}
         runtime = build_runtime(bench.settings, Database(url, Limits()))
         await runtime.start()
-        while not runtime.embedder.tried:
+        while not runtime.embedder.tried:  # noqa: ASYNC110 - the slot tells of nothing else
             await asyncio.sleep(0.05)
         try:
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports['service']}", timeout=60) as http:

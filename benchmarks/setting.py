@@ -1,4 +1,4 @@
-"""What the benchmarks share: a database of their own, caches filled to a size, clients, and figures as a table and JSON."""
+"""What the benchmarks share: a database of their own, filled caches, clients, and figures as a table and JSON."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def own_database() -> Iterator[str]:
 
 
 def fill(url: str, *, like: str, vectors: Vectors) -> None:
-    """Add entries with these vectors to the scope of the entry `like` (its id), in bulk and as they would be stored."""
+    """Add entries with these vectors to the scope of the entry `like` (its id), in bulk."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "select e.tenant_id, e.cache_id, e.scope_id, e.epoch, v.embedder_id from semcache.entry e "
