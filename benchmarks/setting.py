@@ -86,7 +86,8 @@ def fill(url: str, *, like: str, vectors: Vectors) -> None:
             "returning output_id), numbered as (select output_id, row_number() over () - 1 as n from made) "
             "insert into semcache.entry (entry_id, tenant_id, cache_id, scope_id, output_id, epoch, exact_key, "
             "attributes_key, prompt, provenance) select f.entry_id, %s, %s, %s, output_id, %s, "
-            "sha256(f.entry_id::text::bytea), sha256('x'), 'filler ' || f.n, 'import' from filler f join numbered using (n)",
+            "sha256(f.entry_id::text::bytea), sha256('x'), 'filler ' || f.n, 'import' "
+            "from filler f join numbered using (n)",
             (tenant_id, json.dumps(payload), tenant_id, cache_id, scope_id, epoch),
         )
         connection.execute(

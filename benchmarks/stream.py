@@ -1,7 +1,8 @@
 """The labelled stream through the REST API, with real embeddings, beside the exact nearest-neighbour replay.
 
 Each request is a search; on a miss its own answer is stored. What was served is judged by the answer ids and must
-agree, request by request, with the replay of `threshold.py` at the same threshold: the service finds what an exact scan finds.
+agree, request by request, with the replay of `threshold.py` at the same threshold: the service finds what an exact
+scan finds.
 
     python benchmarks/stream.py [--thresholds 0.96] [--requests 12031] [--json FILE]
 

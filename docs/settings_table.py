@@ -12,8 +12,8 @@ from service.settings import Settings
 PAGE = Path(__file__).with_name("configuration.md")
 HEAD = """# Configuration
 
-Every setting is a variable; those with a flag in `pgsemcache serve --help` can be given there, and the flag wins. Times
-are seconds and sizes bytes unless the name says otherwise. `python docs/settings_table.py` writes this page from the code.
+Every setting is a variable; those with a flag in `pgsemcache serve --help` can be given there, and the flag wins.
+Times are seconds and sizes bytes unless the name says otherwise. `python docs/settings_table.py` writes this page.
 
 | variable | default | |
 |---|---|---|
