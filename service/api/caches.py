@@ -8,12 +8,13 @@ from fastapi import APIRouter, Query, Response
 
 from service.api.context import CacheOf, RuntimeOf, TenantOf, respond
 from service.api.limits import page_size
+from service.api.problems import RESPONSES
 from service.api.schemas import CacheChange, CachePage, CacheView, Instant, NewCache, Stats
 from service.cache import manage
 from service.cache.directory import OpenCache, list_caches
 from service.cache.statistics import read_stats
 
-router = APIRouter(prefix="/v1/caches", tags=["caches"])
+router = APIRouter(prefix="/v1/caches", tags=["caches"], responses=RESPONSES)
 
 
 def _view(cache: OpenCache) -> CacheView:

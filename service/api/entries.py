@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
 from service.api.limits import check_count, check_depth, check_prompt, check_response, page_size
-from service.api.problems import as_problem, read_body_validation
+from service.api.problems import RESPONSES, Problem, as_problem, read_body_validation
 from service.api.schemas import (
     BatchItem,
     BatchResult,
@@ -49,7 +49,7 @@ from service.upstream.answer import Answer
 
 BATCH_AT_ONCE = 16
 
-router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"])
+router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"], responses=RESPONSES)
 
 
 @router.post(
@@ -131,7 +131,12 @@ async def delete_many(body: EntryFilter, runtime: RuntimeOf, cache: CacheOf) -> 
     return respond(DeletedCount(deleted_entries_count=deleted))
 
 
-@router.post("/feedback", status_code=202, summary="Say whether an answer was right; a wrong one is served no more")
+@router.post(
+    "/feedback",
+    status_code=202,
+    response_class=Response,
+    summary="Say whether an answer was right; a wrong one is served no more",
+)
 async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Response:
     if body.prompt is not None:
         check_prompt(runtime.settings, body.prompt)
@@ -190,7 +195,7 @@ async def _batch(
                 failure = read_body_validation(error)
             except SemcacheError as error:
                 failure = error
-            return BatchItem(status=failure.code.value.status, error=as_problem(failure))
+            return BatchItem(status=failure.code.value.status, error=Problem.model_validate(as_problem(failure)))
 
     return BatchResult(data=list(await asyncio.gather(*(outcome(item) for item in items))))
 

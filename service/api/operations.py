@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from service.api.context import RuntimeOf
@@ -24,7 +25,7 @@ async def readyz(runtime: RuntimeOf) -> Response:
     return Response(dumps(body), 503 if waiting else 200, media_type="application/json")
 
 
-@router.get("/metrics", summary="Prometheus metrics")
+@router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
 async def metrics(runtime: RuntimeOf) -> Response:
     counts = runtime.metrics
     counts.l1_entries.set(runtime.memory.entries)

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from service.errors import Code, SemcacheError
@@ -20,6 +20,30 @@ UNREADABLE = (
     "the body could not be read: it must be JSON in UTF-8, nested no deeper than SEMCACHE_MAX_JSON_DEPTH, "
     "with numbers of at most 4300 digits"
 )
+
+WORDS = "; ".join(f"{code.value.status} {code.slug}" for code in Code)
+
+
+class Problem(BaseModel):
+    """A failure (RFC 9457). Some have further members, as `errors` with each field and its rule."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="a reference that names the kind of failure", examples=["/errors/cache/not-found"])
+    title: str = Field(examples=["There is no such cache"])
+    status: int = Field(examples=[404])
+    detail: str = Field(
+        description="what failed, the rule, and the mend", examples=["there is no cache of this name; …"]
+    )
+    instance: str | None = Field(None, description="the path of the request", examples=["/v1/caches/faq"])
+    code: str = Field(description=f"stable; with its status one of: {WORDS}", examples=["cache_not_found"])
+
+
+_ANY_PROBLEM = {
+    "description": "A problem with a stable `code`",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {"4XX": _ANY_PROBLEM, "5XX": _ANY_PROBLEM}
 
 logger = logging.getLogger("semcache.api")
 
@@ -105,7 +129,9 @@ def _rule(error: dict[str, Any]) -> str:
 
 __all__ = [
     "MEDIA_TYPE",
+    "RESPONSES",
     "UNREADABLE",
+    "Problem",
     "as_problem",
     "install",
     "problem",

@@ -8,18 +8,33 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
+from service.api.problems import Problem
 from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 MAX_WORD = 500
 
+SEARCH: JsonDict = {"prompt": "How can I renew my library card?", "attributes": {"language": "en"}}
+ENTRY: JsonDict = {
+    "prompt": "How do I renew my library card?",
+    "response": "Online, under My account, or at any desk.",
+    "attributes": {"language": "en"},
+    "ttlMillis": 86_400_000,
+}
+
 
 class Body(BaseModel):
     """What a caller sends: only fields that there are, of the types that they have."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def example(body: JsonDict) -> ConfigDict:
+    """Configuration of a body that shows this one in the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [body]})
 
 
 class View(BaseModel):
@@ -71,11 +86,15 @@ ScopeBody = Annotated[
 
 
 class NewCache(Body):
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$", examples=["faq"])]
-    policy: dict[str, Any] = Field(default_factory=dict, examples=[{"similarityThreshold": 0.95}])
+    model_config = example({"name": "faq", "policy": {"similarityThreshold": 0.95, "ttlMillis": 86_400_000}})
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
+    policy: dict[str, Any] = Field(default_factory=dict)
 
 
 class CacheChange(Body):
+    model_config = example({"policy": {"similarityThreshold": 0.95, "ttlMillis": None}})
+
     policy: dict[str, Any] = Field(description="keys to change; null goes back to the default")
 
 
@@ -93,7 +112,9 @@ class CachePage(View):
 
 
 class Search(Body):
-    prompt: Text = Field(examples=["How do I renew my library card?"])
+    model_config = example(SEARCH)
+
+    prompt: Text
     similarity_threshold: Threshold | None = None
     attributes: Attributes = Field(default_factory=dict, description="only entries that have these")
     search_strategies: list[Literal["exact", "semantic"]] = Field(["exact", "semantic"], min_length=1)
@@ -141,6 +162,8 @@ class SearchResult(View):
 
 
 class Explain(Body):
+    model_config = example({"prompt": "How can I renew my library card?", "limit": 4})
+
     prompt: Text
     similarity_threshold: Threshold | None = None
     attributes: Attributes = Field(default_factory=dict)
@@ -149,8 +172,10 @@ class Explain(Body):
 
 
 class NewEntry(Body):
-    prompt: Text = Field(examples=["How do I renew my library card?"])
-    response: str = Field(examples=["Online, under My account, or at any desk."])
+    model_config = example(ENTRY)
+
+    prompt: Text
+    response: str
     attributes: Attributes = Field(default_factory=dict)
     ttl_millis: TtlMillis | None = None
     scope: ScopeBody = Field(default_factory=dict)
@@ -186,6 +211,8 @@ class EntryPage(View):
 
 
 class EntryChange(Body):
+    model_config = example({"pinned": True, "tags": ["reviewed"]})
+
     ttl_millis: TtlMillis | None = Field(None, description="counts from now; null: it does not expire any more")
     tags: Tags | None = None
     pinned: bool | None = None
@@ -193,6 +220,8 @@ class EntryChange(Body):
 
 
 class EntryFilter(Body):
+    model_config = example({"attributes": {"language": "en"}, "olderThan": "2026-01-31T12:00:00Z", "dryRun": True})
+
     attributes: Attributes = Field(default_factory=dict)
     tags: Tags = Field(default_factory=list, description="any one of these")
     model: Text | None = None
@@ -205,17 +234,21 @@ class DeletedCount(View):
 
 
 class SearchBatch(Body):
+    model_config = example({"searches": [SEARCH]})
+
     searches: list[dict[str, Any]] = Field(min_length=1, description="bodies of entries/search")
 
 
 class EntryBatch(Body):
+    model_config = example({"entries": [ENTRY]})
+
     entries: list[dict[str, Any]] = Field(min_length=1, description="bodies of POST entries")
 
 
 class BatchItem(View):
     status: int = Field(description="the status that the call alone would have had")
     result: SearchResult | EntryStored | None = None
-    error: dict[str, Any] | None = Field(None, description="a problem, where the item failed")
+    error: Problem | None = Field(None, description="a problem, where the item failed")
 
 
 class BatchResult(View):
@@ -223,6 +256,14 @@ class BatchResult(View):
 
 
 class Feedback(Body):
+    model_config = example(
+        {
+            "entryId": "00000000000000000000000000000000",
+            "verdict": "wrong",
+            "prompt": "How do I cancel my card?",
+        }
+    )
+
     entry_id: str
     verdict: Literal["correct", "wrong", "stale"]
     prompt: Text | None = Field(None, description="the prompt that got the answer, where it was another one")

@@ -240,6 +240,8 @@ def test_the_listing_gives_every_entry_once_while_others_come_in(shared_service:
             page = cache.http.get(cache.entries, params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
             rows += [row["id"] for row in page["data"]]
             cursor = page["nextCursor"]
+            if cursor is None:
+                break
     finally:
         stop.set()
         writer.join()

@@ -29,7 +29,7 @@ def test_changes_lie_over_the_base_and_none_goes_back_to_the_default() -> None:
 
 
 @pytest.mark.parametrize("name", list(CachePolicy.model_fields))
-@pytest.mark.parametrize("value", [True, [], {"a": 1}, float("nan"), float("inf"), -1, "nothing"])
+@pytest.mark.parametrize("value", [[], {"a": 1}, float("nan"), float("inf"), -1, "nothing"])
 def test_no_key_takes_a_value_of_another_kind(name: str, value: Any) -> None:
     with pytest.raises(SemcacheError, match=to_camel(name)) as refused:
         read_policy({to_camel(name): value})
