@@ -25,10 +25,17 @@ Endpoint = Literal["chat", "completion", "response", "embedding"]
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """What a cache's policy says about identity: who shares answers, and whether URLs name their content."""
+    """What a cache's policy and its caller say about identity.
+
+    share: who shares answers. trust_image_urls: whether URLs name their content. seed_chooses: a seed chooses among
+    several answers kept for one prompt, so it is no part of the key. salt: names and values by which a caller keeps
+    its requests apart from others.
+    """
 
     share: Literal["tenant", "user"] = "tenant"
     trust_image_urls: bool = False
+    seed_chooses: bool = False
+    salt: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ def identify_response(
 def identify_embedding(
     body: Mapping[str, Any], *, namespace: Namespace, model: ModelIdentity, policy: KeyPolicy
 ) -> Identity:
-    """The identity of a body of `/v1/embeddings`: exact only, and each encoding by itself."""
+    """The identity of a body of `/v1/embeddings`: exact only, and the same for floats as lists and in base64."""
     return _lenient(_embedding, "embedding", body, namespace=namespace, model=model, policy=policy)
 
 
@@ -86,6 +93,9 @@ def strict_chat(body: Mapping[str, Any], *, namespace: Namespace, model: ModelId
     spoken, fields = _chat(body, policy)
     return _assemble("chat", body, spoken, fields, namespace=namespace, model=model, policy=policy)
 
+
+# One stored vector gives both.
+_SPELLINGS = (None, "float", "base64")
 
 Reader = Callable[[Mapping[str, Any], KeyPolicy], tuple[Spoken, Collection[str]]]
 
@@ -145,13 +155,14 @@ def _response(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Colle
 
 def _embedding(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
     _require_object(body)
+    spelling = ("encoding_format",) if body.get("encoding_format") in _SPELLINGS else ()
     if body.get("messages") is not None:
         talk = read_messages(body["messages"], trust_urls=policy.trust_image_urls)
         parts = {**talk.parts, "last_turn": hexdigest(["messages", talk.parts.get("last_turn")])}
-        return Spoken(talk.said, None, Reason.EMBEDDING, talk.bypass, parts), ("messages",)
+        return Spoken(talk.said, None, Reason.EMBEDDING, talk.bypass, parts), ("messages", *spelling)
     if body.get("input") is None:
         raise malformed("An embedding request", "must have an input")
-    return Spoken(hexdigest(body["input"]), None, Reason.EMBEDDING), ("input",)
+    return Spoken(hexdigest(body["input"]), None, Reason.EMBEDDING), ("input", *spelling)
 
 
 def _assemble(
@@ -165,6 +176,10 @@ def _assemble(
     policy: KeyPolicy,
 ) -> Identity:
     sampling, rest = split(body, spoken=fields, model=model.name, by_user=policy.share == "user")
+    if policy.seed_chooses:
+        sampling.pop("seed", None)
+    if policy.salt:
+        rest["salt"] = rest.get("salt", {}) | dict(policy.salt)
     parts: dict[str, str] = {"endpoint": hexdigest(endpoint), **spoken.parts}
     for name, members in rest.items():
         parts[name] = hexdigest(members)

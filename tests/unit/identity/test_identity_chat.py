@@ -131,6 +131,20 @@ def test_users_are_a_part_where_the_policy_separates_them():
     assert "user" in identify(one, share="user").scope.parts
 
 
+def test_a_callers_salt_keeps_its_requests_apart_and_stands_beside_the_engines():
+    body = ask(cache_salt="a")
+    salted = (("x-bf-cache-key", "b"),)
+    assert identify(body).exact_key != identify(body, salt=salted).exact_key
+    assert identify(ask(), salt=salted).scope.parts["salt"] != identify(body, salt=salted).scope.parts["salt"]
+    assert identify(ask(), salt=()).exact_key == identify(ask()).exact_key
+
+
+def test_a_seed_that_chooses_among_answers_is_no_part_of_the_key():
+    one, two = ask(temperature=0.7, seed=1), ask(temperature=0.7, seed=2)
+    assert_apart(one, two)
+    assert_equal(one, two, ask(temperature=0.7), seed_chooses=True)
+
+
 def test_tenant_cache_and_model_are_in_every_key():
     places = [
         Namespace("north", "faq"),

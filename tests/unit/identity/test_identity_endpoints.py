@@ -214,7 +214,7 @@ def test_embeddings_are_exact_only_and_never_sampled():
     assert (*verdict(found), found.text, found.sampled) == (Tier.EXACT, Reason.EMBEDDING, None, False)
 
 
-def test_each_form_and_encoding_of_an_embedding_is_its_own():
+def test_each_form_of_an_embedding_is_its_own_whichever_way_its_floats_are_spelt():
     assert distinct(
         embed(input="a"),
         embed(input=["a"]),
@@ -223,9 +223,11 @@ def test_each_form_and_encoding_of_an_embedding_is_its_own():
         embed(input=[1, 2]),
         embed(messages=[{"role": "user", "content": "a"}]),
         embed(input="a", dimensions=32),
-        embed(input="a", encoding_format="base64"),
-        embed(input="a", encoding_format="float"),
+        embed(input="a", encoding_format="bytes"),
+        embed(input="a", embed_dtype="float16"),
+        embed(input="a", endianness="big"),
     )
+    assert embed(input="a", encoding_format="base64") == embed(input="a", encoding_format="float") == embed(input="a")
     assert embed(input="a", priority=3, user="u") == embed(input="a")
 
 
