@@ -42,6 +42,7 @@ class Code(Enum):
     UPSTREAM_BROKEN = Kind(502, "/errors/upstream/broken", "The model server broke off its answer")
     DATABASE_UNAVAILABLE = Kind(503, "/errors/database/unavailable", "The database does not answer")
     SCHEMA_BEHIND = Kind(503, "/errors/database/schema-behind", "The database's schema is behind this release")
+    NOT_CACHED = Kind(504, "/errors/cache/not-cached", "Nothing is stored that may be served")
     UPSTREAM_TIMEOUT = Kind(504, "/errors/upstream/timeout", "The model server did not answer in time")
 
     @property

@@ -25,6 +25,20 @@ class UpstreamTarget(BaseModel):
     key: SecretStr | None = None
 
 
+class DeclaredModel(BaseModel):
+    """What an operator says of a served model that no probe can show. Any text that changes with the model will do."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    revision: str | None = None
+    tokenizer: str | None = None
+    chat_template: str | None = None
+    dtype: str | None = None
+    quantization: str | None = None
+    kv_cache_dtype: str | None = None
+    engine_version: str | None = None
+
+
 class Settings(BaseSettings):
     """What an operator can set. A field `x_y` is the variable `SEMCACHE_X_Y`."""
 
@@ -63,6 +77,37 @@ class Settings(BaseSettings):
     upstream_read_timeout: float = Field(600.0, gt=0, description="longest silence inside an answer")
     upstream_pool_timeout: float = Field(10.0, gt=0, description="longest wait for a free connection")
     upstream_max_connections: int = Field(1_000, ge=1, description="most connections to all model servers")
+
+    models: dict[str, DeclaredModel] = Field(
+        default_factory=dict,
+        description='what is declared of served models, as {"name": {"revision": "v2", "quantization": "fp8"}}; '
+        "stored answers are shared only where all of it agrees",
+    )
+    probe_interval: float = Field(120.0, gt=0, description="how often served models are looked at for a change")
+    probe_patience: float = Field(
+        1.0, ge=0, description="how long a request waits for the first look at its model before it passes the cache by"
+    )
+    probe_canary: bool = Field(
+        False,
+        description="let each look generate 16 tokens, the only way to see changed weights; for servers whose "
+        "greedy answers are always the same",
+    )
+
+    lookup_deadline: float = Field(
+        0.05, gt=0, description="how much longer than usual a lookup may take before the model is asked without it"
+    )
+    key_grace: float = Field(
+        3600.0,
+        ge=0,
+        description="how long a key that was checked may reach the model, but no stored answer, while "
+        "the database does not answer",
+    )
+    flight_lease: float = Field(
+        2.0, gt=0, le=60, description="how long other replicas wait for one that died while it asked the model"
+    )
+    max_answer_bytes: int = Field(
+        16 * 2**20, ge=1024, description="largest answer of a model that is stored; longer ones pass through"
+    )
 
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
@@ -110,4 +155,4 @@ class Settings(BaseSettings):
     max_tags: int = Field(32, ge=0, description="most tags of an entry")
 
 
-__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "Settings", "UpstreamTarget"]
+__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "DeclaredModel", "Settings", "UpstreamTarget"]

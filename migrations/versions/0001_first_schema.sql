@@ -269,6 +269,7 @@ create table request_log (
     cache_id bigint not null references cache,
     scope_key bytea,
     session text,
+    turn bytea,
     entry_id uuid,
     outcome text not null,
     reason text not null,
@@ -281,6 +282,7 @@ create table request_log (
 );
 
 create index request_log_cache on request_log (cache_id, at);
+create index request_log_turn on request_log (turn) where turn is not null;
 create index request_log_at on request_log using brin (at);
 
 comment on table request_log is 'One row for each lookup. Written in batches; no prompt stands here.';
@@ -290,8 +292,9 @@ comment on column request_log.tenant_id is 'Who asked.';
 comment on column request_log.cache_id is 'The cache that was asked.';
 comment on column request_log.scope_key is 'SHA-256 of the scope; null where the request was passed by.';
 comment on column request_log.session is 'The session that the caller named or that the conversation shows.';
+comment on column request_log.turn is 'SHA-256 of the last user message with all before it: who continues from here is in the same session.';
 comment on column request_log.entry_id is 'The entry that was served, or that the fresh answer became.';
-comment on column request_log.outcome is 'hit, semantic_hit, miss, bypass, refresh, coalesced, stale or error.';
+comment on column request_log.outcome is 'hit, semantic_hit, miss, bypass, refresh, coalesced, stale, error, or shadow: only decided, and the model asked.';
 comment on column request_log.reason is 'Why, in one word of a closed set.';
 comment on column request_log.similarity is 'Cosine similarity of the served or nearest entry.';
 comment on column request_log.latency_ms is 'Time that the cache took, in milliseconds.';

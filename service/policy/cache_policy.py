@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
 
 DEFAULT_THRESHOLD = 0.96
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
+MOST_VARIANTS = 20
+LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end
+
+_VARIANTS = re.compile(r"variants\((\d{1,2})\)")
 
 
 def unit_interval(value: Any) -> Any:
@@ -25,6 +30,13 @@ def lifetime(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TTL_MS:
         raise ValueError(f"must be 1 to {MAX_TTL_MS} milliseconds; 0 would mean that it is expired already")
     return value
+
+
+def _sampled(value: str) -> str:
+    found = _VARIANTS.fullmatch(value)
+    if value in ("never", "exact", "semantic") or (found and 1 <= int(found[1]) <= MOST_VARIANTS):
+        return value
+    raise ValueError(f"must be never, exact, semantic, or variants(k) with k from 1 to {MOST_VARIANTS}")
 
 
 Ttl = Annotated[int, BeforeValidator(lifetime)]
@@ -44,9 +56,27 @@ class CachePolicy(BaseModel):
     mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
     ttl_millis: Ttl | None = Field(None, description="lifetime of an entry that names none; null: for ever")
     max_ttl_millis: Ttl | None = Field(None, description="longest lifetime; longer ones are cut to it")
+    sampled: Annotated[str, AfterValidator(_sampled)] = Field(
+        "semantic",
+        description="what requests with a temperature above 0, or none, get: never a stored answer, an exact or a "
+        "semantic one, or variants(k): one of k answers kept for each prompt, chosen by seed or user",
+    )
+    share: Literal["tenant", "user"] = Field("tenant", description="whether users share answers")
+    client_answers: bool = Field(True, description="whether the proxy serves answers that clients stored")
+    trust_image_urls: bool = Field(False, description="whether a URL of an image stands for its content")
+    shadow: bool = Field(False, description="decide and record, but always ask the model")
+    stale_if_error_millis: Annotated[int, Field(ge=0, le=LONGEST_STALE_MS)] = Field(
+        0, description="how long after its end an answer may stand in for a model that fails"
+    )
     index: Literal["ivfflat", "hnsw"] = Field(
         "ivfflat", description="kind of the approximate index that a large scope gets"
     )
+
+    @property
+    def variants(self) -> int:
+        """How many answers are kept for one prompt of a sampled request."""
+        found = _VARIANTS.fullmatch(self.sampled)
+        return int(found[1]) if found else 1
 
     def ttl(self, asked: int | None) -> int | None:
         """The lifetime in milliseconds of an entry for which this one was asked; None: for ever."""

@@ -41,7 +41,8 @@ select entry_id, invalidation_id
 from semcache.store_entry(
     %(tenant_id)s, %(cache_id)s, %(scope_id)s, %(exact_key)s, %(attributes_key)s,
     %(prompt)s, %(prompt_verbatim)s::json, %(attributes)s, %(tags)s, %(provenance)s, %(ttl_ms)s, %(payload)s::json,
-    %(prompt_tokens)s, %(completion_tokens)s, %(cost_ms)s::real, %(embedder_id)s, %(vector)s::halfvec
+    %(prompt_tokens)s, %(completion_tokens)s, %(cost_ms)s::real, %(embedder_id)s, %(vector)s::halfvec,
+    %(variants)s
 )
 """
 
@@ -54,8 +55,14 @@ async def find_exact(
     exact_key: bytes,
     attributes: dict[str, str],
     born_after: datetime | None = None,
-) -> tuple[ScopeRow | None, Found | None]:
-    """The scope of this key, and in it the newest living answer to this request that has these attributes."""
+    client_answers: bool = True,
+    answers: int = 1,
+    stale: float = 0.0,
+) -> tuple[ScopeRow | None, list[Found]]:
+    """The scope of this key, and in it the newest living answers to this request that have these attributes.
+
+    stale: for how many seconds an expired answer counts as living.
+    """
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
             query("find_exact"),
@@ -66,14 +73,17 @@ async def find_exact(
                 "exact_key": exact_key,
                 "attributes": Jsonb(attributes),
                 "born_after": born_after,
+                "client_answers": client_answers,
+                "answers": answers,
+                "stale": stale,
             },
             prepare=True,
         )
-        row = await cursor.fetchone()
-    if row is None:
-        return None, None
-    scope = ScopeRow(row["scope_id"], row["ann_index"])
-    return scope, _found(row, 1.0) if row["entry_id"] is not None else None
+        rows = await cursor.fetchall()
+    if not rows:
+        return None, []
+    scope = ScopeRow(rows[0]["scope_id"], rows[0]["ann_index"])
+    return scope, [_found(row, 1.0) for row in rows if row["entry_id"] is not None]
 
 
 async def find_neighbours(
@@ -86,6 +96,7 @@ async def find_neighbours(
     attributes: dict[str, str],
     neighbours: int,
     born_after: datetime | None = None,
+    client_answers: bool = True,
 ) -> list[Found]:
     """The nearest living entries of a scope, nearest first. `vector` has unit length, shape (dimensions,)."""
     statement = (
@@ -110,6 +121,7 @@ async def find_neighbours(
                 "attributes": Jsonb(attributes),
                 "neighbours": neighbours,
                 "born_after": born_after,
+                "client_answers": client_answers,
             },
             prepare=True,
         )
@@ -152,7 +164,7 @@ async def ensure_scope(
 async def store(
     db: Database, cache: CacheRow, entry: NewEntry, *, embedder_id: EmbedderId | None, vector: Vector | None
 ) -> Stored:
-    """Store one answer. When this returns the entry is committed."""
+    """Store one answer, as one of the entry's `variants`. When this returns it is committed."""
     prompt, prompt_verbatim = to_columns(entry.prompt)
     async with db.tenant(cache.tenant_id) as connection:
         row = await connection.one(
@@ -175,6 +187,7 @@ async def store(
                 "cost_ms": entry.cost_ms,
                 "embedder_id": embedder_id,
                 "vector": None if vector is None else HalfVector(vector),
+                "variants": entry.variants,
             },
         )
     return Stored(row["entry_id"], row["invalidation_id"])

@@ -8,10 +8,11 @@ from psycopg import AsyncConnection, sql
 
 INVALIDATION = "semcache_invalidation"
 CONFIRMED = "semcache_confirmed"
+FLIGHT = "semcache_flight"
 
 
-async def listen(url: str, heard: Callable[[str], None]) -> None:
-    """Call `heard` with the channel, for each once when listening begins and then at every notification.
+async def listen(url: str, heard: Callable[[str, str], None]) -> None:
+    """Call `heard` with channel and payload at every notification, and when listening begins with each channel and "".
 
     Ends with DriverError when the connection is lost.
     """
@@ -19,11 +20,11 @@ async def listen(url: str, heard: Callable[[str], None]) -> None:
         url, connect_timeout=2, autocommit=True, application_name="semcache listen"
     )
     async with connection:
-        for channel in (INVALIDATION, CONFIRMED):
+        for channel in (INVALIDATION, CONFIRMED, FLIGHT):
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-            heard(channel)
+            heard(channel, "")
         async for notification in connection.notifies():
-            heard(notification.channel)
+            heard(notification.channel, notification.payload)
 
 
-__all__ = ["CONFIRMED", "INVALIDATION", "listen"]
+__all__ = ["CONFIRMED", "FLIGHT", "INVALIDATION", "listen"]

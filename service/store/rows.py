@@ -79,7 +79,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What is to be stored. `vector` is None for what can only be found exactly."""
+    """What is to be stored. variants: how many answers are kept for one prompt."""
 
     scope_id: ScopeId
     exact_key: bytes
@@ -93,6 +93,7 @@ class NewEntry:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost_ms: float | None = None
+    variants: int = 1
 
 
 @dataclass(frozen=True, slots=True)

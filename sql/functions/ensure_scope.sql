@@ -1,4 +1,5 @@
--- Find or make a scope with its model and sampling config.
+-- Find or make a scope with its model and sampling config. Another identity of a known model's name is noted in
+-- audit_log: from here on the answers of the earlier ones serve no request that comes with the new one.
 -- Caller: the service, before the first store into a scope that it does not know.
 -- Locks: none beyond the unique keys. Bound: three rows. Idempotent. Errors: SC404 when the cache is gone.
 
@@ -43,7 +44,20 @@ begin
         name text, revision text, tokenizer text, chat_template text,
         dtype text, quantization text, kv_cache_dtype text, engine_version text
     )
-    on conflict (tenant_id, model_key) do nothing;
+    on conflict (tenant_id, model_key) do nothing
+    returning model_id into v_model_id;
+
+    if v_model_id is not null then
+        insert into audit_log (tenant_id, cache_id, action, detail)
+        select p_tenant_id, p_cache_id, 'model_changed',
+               jsonb_build_object('name', m.name, 'model_id', v_model_id, 'previous_model_id', m.model_id)
+        from model m
+        where m.tenant_id = p_tenant_id
+          and m.name = p_model ->> 'name'
+          and m.model_id <> v_model_id
+        order by m.model_id desc
+        limit 1;
+    end if;
 
     select m.model_id
     into strict v_model_id

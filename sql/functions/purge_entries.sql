@@ -51,7 +51,7 @@ begin
     get diagnostics v_log_rows = row_count;
 
     delete from lease
-    where name like 'replica:%'
+    where (name like 'replica:%' or name like 'flight:%')
       and expires_at < now() - interval '1 hour';
 
     return v_removed + v_log_rows;

@@ -1,4 +1,5 @@
--- Write a batch of lookups to the log and count their hits.
+-- Write a batch of lookups to the log and count their hits. A request that continues a conversation, and whose session
+-- the service does not know, gets the session in which the turn before was asked, else a new one.
 -- Caller: the service, each second and at shutdown; one call for each tenant.
 -- Locks: usage rows, in the order of entries. Bound: the batch. Entries that are gone are skipped.
 
@@ -9,13 +10,27 @@ set search_path from current
 as $$
 begin
     insert into request_log (
-        at, tenant_id, cache_id, scope_key, session, entry_id, outcome, reason,
+        at, tenant_id, cache_id, scope_key, session, turn, entry_id, outcome, reason,
         similarity, latency_ms, stages, tokens_saved, tokens_spent, cost_ms
     )
-    select r.at, p_tenant_id, r.cache_id, decode(r.scope_key, 'hex'), r.session, r.entry_id, r.outcome, r.reason,
+    select r.at, p_tenant_id, r.cache_id, decode(r.scope_key, 'hex'),
+           coalesce(
+               r.session,
+               (
+                   select l.session
+                   from request_log l
+                   where l.tenant_id = p_tenant_id
+                     and l.turn = decode(r.conversation, 'hex')
+                   order by l.at desc
+                   limit 1
+               ),
+               case when r.conversation is not null then gen_random_uuid()::text end
+           ),
+           decode(r.turn, 'hex'), r.entry_id, r.outcome, r.reason,
            r.similarity, r.latency_ms, coalesce(r.stages, '{}'), r.tokens_saved, r.tokens_spent, r.cost_ms
     from jsonb_to_recordset(p_requests) as r (
-        at timestamptz, cache_id bigint, scope_key text, session text, entry_id uuid, outcome text, reason text,
+        at timestamptz, cache_id bigint, scope_key text, session text, turn text, conversation text,
+        entry_id uuid, outcome text, reason text,
         similarity real, latency_ms real, stages jsonb, tokens_saved integer, tokens_spent integer, cost_ms real
     );
 

@@ -1,4 +1,5 @@
--- Store one answer for one prompt. An entry of the same request and attributes is replaced, whatever state it is in.
+-- Store one answer for one prompt. Of p_variants places for the same request and attributes an empty one is taken, or
+-- one whose answer is dead, else the oldest answer is replaced.
 -- Caller: the service, after a store by the data API or a complete answer of the model.
 -- Locks: an advisory lock on the request, so that equal stores come one after the other; then record_invalidation's.
 -- Bound: one entry, its output, vector and usage, twice. Errors: SC404 when the cache is gone.
@@ -20,7 +21,8 @@ create or replace function semcache.store_entry(
     p_completion_tokens integer,
     p_cost_ms real,
     p_embedder_id integer,
-    p_vector halfvec
+    p_vector halfvec,
+    p_variants integer
 )
 returns table (entry_id uuid, expires_at timestamptz, invalidation_id bigint)
 language plpgsql
@@ -32,6 +34,7 @@ declare
     v_entry_id uuid;
     v_expires_at timestamptz := now() + p_ttl_ms * interval '1 millisecond';
     v_known boolean;
+    v_variant integer;
 begin
     select c.epoch
     into v_epoch
@@ -56,6 +59,23 @@ begin
           and e.exact_key = p_exact_key
     );
 
+    select p.variant
+    into strict v_variant
+    from generate_series(0, p_variants - 1) p (variant)
+    left join entry e
+        on e.tenant_id = p_tenant_id
+        and e.cache_id = p_cache_id
+        and e.exact_key = p_exact_key
+        and e.attributes_key = p_attributes_key
+        and e.variant = p.variant
+    order by
+        coalesce(
+            e.epoch = v_epoch and e.quarantined_at is null and (e.expires_at is null or e.expires_at > now()), false
+        ),
+        e.created_at nulls first,
+        p.variant
+    limit 1;
+
     if v_known then
         perform remove_entries(
             p_tenant_id,
@@ -66,7 +86,7 @@ begin
                   and e.cache_id = p_cache_id
                   and e.exact_key = p_exact_key
                   and e.attributes_key = p_attributes_key
-                  and e.variant = 0
+                  and e.variant = v_variant
             )
         );
     end if;
@@ -78,11 +98,11 @@ begin
     returning output.output_id into v_output_id;
 
     insert into entry (
-        tenant_id, cache_id, scope_id, output_id, epoch, exact_key, attributes_key,
+        tenant_id, cache_id, scope_id, output_id, epoch, exact_key, attributes_key, variant,
         prompt, prompt_verbatim, attributes, tags, provenance, expires_at
     )
     values (
-        p_tenant_id, p_cache_id, p_scope_id, v_output_id, v_epoch, p_exact_key, p_attributes_key,
+        p_tenant_id, p_cache_id, p_scope_id, v_output_id, v_epoch, p_exact_key, p_attributes_key, v_variant,
         p_prompt, p_prompt_verbatim, p_attributes, p_tags, p_provenance, v_expires_at
     )
     returning entry.entry_id into v_entry_id;
@@ -99,8 +119,8 @@ begin
 end
 $$;
 
-comment on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec) is
+comment on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) is
     'Stores one answer for one prompt and returns its entry; invalidation_id is set when replicas may remember an older one.';
-revoke all on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec) from public;
-grant execute on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec)
+revoke all on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) from public;
+grant execute on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer)
     to semcache_app, semcache_worker;

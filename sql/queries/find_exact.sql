@@ -1,4 +1,5 @@
--- The scope, and in it the newest living answer to exactly this request that has the attributes asked for.
+-- The scope, and in it the newest living answers to exactly this request that have the attributes asked for. An answer
+-- that expired at most so many seconds ago counts too: 0 but for stale-if-error.
 -- No row: the scope does not exist, so nothing can be near either. One round trip, three index look-ups.
 select
     s.scope_id,
@@ -28,10 +29,11 @@ left join lateral (
       and e.attributes @> %(attributes)s
       and e.epoch = c.epoch
       and e.quarantined_at is null
-      and (e.expires_at is null or e.expires_at > now())
+      and (e.expires_at is null or e.expires_at > now() - make_interval(secs => %(stale)s))
+      and (%(client_answers)s or e.provenance <> 'client')
       and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
     order by e.created_at desc, e.entry_id
-    limit 1
+    limit %(answers)s
 ) found on true
 where s.tenant_id = %(tenant_id)s
   and s.cache_id = %(cache_id)s
