@@ -7,6 +7,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.paths import is_proxied
 from service.errors import Code, SemcacheError
 from service.settings import Settings
 
@@ -14,12 +15,18 @@ PAGE = 100
 
 
 class BodyLimit:
-    """ASGI middleware: whoever reads a body over the limit gets HTTPException 413 before it is read to its end."""
+    """ASGI middleware: whoever reads a body over the limit gets HTTPException 413 before it is read to its end.
+
+    What is proxied has no limit here: it is for the model server to judge.
+    """
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app, self._max = app, max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_proxied(scope["path"]):
+            await self._app(scope, receive, send)
+            return
         declared = next((v for k, v in scope.get("headers", ()) if k == b"content-length"), b"")
         seen = 0
 
@@ -33,7 +40,7 @@ class BodyLimit:
                 raise self._too_large()
             return message
 
-        await self._app(scope, counted if scope["type"] == "http" else receive, send)
+        await self._app(scope, counted, send)
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"the body has more than {self._max} bytes, the limit SEMCACHE_MAX_BODY_BYTES")

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from uuid import UUID, uuid4
 
 from service.errors import SemcacheError
 from service.memory.replica import ReplicaMemory
 from service.store import leases
 from service.store.database import Database, DriverError
-from service.store.notifications import INVALIDATION, listen
+from service.store.notifications import CONFIRMED, FLIGHT, INVALIDATION, listen
 from service.store.rows import InvalidationId
 
 SAFETY = 0.95  # the share of a lease that is used: two clocks may run at slightly different speeds
@@ -28,10 +29,12 @@ logger = logging.getLogger("semcache.coherence")
 
 
 class Coherence:
-    """One replica's lease and its loop. `duration` in seconds."""
+    """One replica's lease and its loop. `duration` in seconds; `landed` hears of flights that ended elsewhere."""
 
-    def __init__(self, db: Database, memory: ReplicaMemory, duration: float) -> None:
-        self._db, self._memory, self._duration = db, memory, duration
+    def __init__(
+        self, db: Database, memory: ReplicaMemory, duration: float, landed: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._db, self._memory, self._duration, self._landed = db, memory, duration, landed
         self._holder: UUID = uuid4()
         self._confirmed: InvalidationId | None = None
         self._news = asyncio.Event()
@@ -104,12 +107,14 @@ class Coherence:
                 await listen(self._db.url, self._heard)
             await asyncio.sleep(self._duration)
 
-    def _heard(self, channel: str) -> None:
+    def _heard(self, channel: str, payload: str) -> None:
         if channel == INVALIDATION:
             self._news.set()
-        else:
+        elif channel == CONFIRMED:
             self._confirmation.set()
             self._confirmation = asyncio.Event()
+        elif channel == FLIGHT:
+            self._landed(payload)
 
 
 __all__ = ["Coherence"]

@@ -27,21 +27,40 @@ async def authenticate(runtime: Runtime, key: str | None) -> Tenant:
 
     Raises: SemcacheError(UNAUTHENTICATED).
     """
-    name = ("tenant", key_hash(key) if key else None)
+    name = _key_name(key)
     known: Tenant | None = runtime.memory.named(name)
-    if known is not None:
-        return known
-    mark = runtime.memory.mark
+    if known is None:
+        mark = runtime.memory.mark
+        known = await _tenant_of(runtime, key)
+        runtime.memory.remember_named(name, None, known, mark=mark)
+    runtime.known_keys.confirm(name, known)
+    return known
+
+
+def recently_authenticated(runtime: Runtime, key: str | None) -> Tenant | None:
+    """Whose key this was when the database last said so, within SEMCACHE_KEY_GRACE.
+
+    For passing a request on while the database does not answer, never for serving what is stored: the key may have
+    been revoked since.
+    """
+    return runtime.known_keys.within(_key_name(key), runtime.settings.key_grace)
+
+
+async def _tenant_of(runtime: Runtime, key: str | None) -> Tenant:
     tenant = await tenants.find_by_key(runtime.db, key) if key else None
-    if tenant is None:
-        if await tenants.any_key(runtime.db):
-            raise SemcacheError(
-                Code.UNAUTHENTICATED,
-                "send `Authorization: Bearer KEY` with a key that `pgsemcache keys create --tenant NAME` printed",
-            )
-        tenant = await tenants.ensure(runtime.db, DEFAULT_TENANT)
-    runtime.memory.remember_named(name, None, tenant, mark=mark)
-    return tenant
+    if tenant is not None:
+        return tenant
+    if await tenants.any_key(runtime.db):
+        runtime.known_keys.deny(_key_name(key))
+        raise SemcacheError(
+            Code.UNAUTHENTICATED,
+            "send `Authorization: Bearer KEY` with a key that `pgsemcache keys create --tenant NAME` printed",
+        )
+    return await tenants.ensure(runtime.db, DEFAULT_TENANT)
+
+
+def _key_name(key: str | None) -> tuple[str, bytes | None]:
+    return "tenant", key_hash(key) if key else None
 
 
 async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
@@ -63,4 +82,4 @@ async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, li
     return [OpenCache(tenant, row, read_policy(row.policy)) for row in rows]
 
 
-__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache"]
+__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache", "recently_authenticated"]

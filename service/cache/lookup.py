@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,13 +21,15 @@ from service.store.rows import Found, ScopeRow
 from service.upstream.answer import Answer
 
 EXACT, SEMANTIC = "exact", "semantic"
+FILLING = "variants_filling"
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What a caller wants looked up, within what the cache's policy allows.
 
-    threshold: cosine, 0 to 1; max_age: seconds.
+    threshold: cosine, 0 to 1; max_age: seconds. variants: how many answers are kept for one prompt, and pick which of
+    them is wanted, from 0 on. client_answers: whether one that a client stored may be served.
     """
 
     identity: Identity
@@ -35,6 +37,9 @@ class Ask:
     strategies: tuple[str, ...] = (EXACT, SEMANTIC)
     threshold: float | None = None
     max_age: float | None = None
+    variants: int = 1
+    pick: int = 0
+    client_answers: bool = True
 
 
 @dataclass(slots=True)
@@ -101,7 +106,24 @@ def _allowed(cache: OpenCache, ask: Ask, looked: Looked) -> tuple[str, ...]:
     return (EXACT,) if EXACT in ask.strategies else ()
 
 
+async def look_up_stale(runtime: Runtime, cache: OpenCache, ask: Ask, seconds: float) -> Looked | None:
+    """The answer to exactly this request that expired at most so many seconds ago; for a model that gives none.
+
+    Raises: SemcacheError(DATABASE_UNAVAILABLE).
+    """
+    looked = Looked(reason="upstream_failed", threshold=cache.policy.threshold(ask.threshold))
+    looked.scope, found = await _find_exact(runtime, cache, ask, stale=seconds)
+    answer = _answer(found[0]) if found else None
+    if answer is None:
+        return None
+    looked.found, looked.answer, looked.nearest = found[0], answer, 1.0
+    looked.age, looked.ttl = found[0].age, found[0].ttl
+    return looked
+
+
 def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> bool:
+    if ask.variants > 1:
+        return False
     with looked.stage("l1"):
         kept = runtime.memory.answer(cache.row.cache_id, ask.identity.exact_key, _filter_key(ask))
         if kept is None:
@@ -119,33 +141,49 @@ def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -
 
 
 async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, *, serve: bool) -> bool:
-    identity = ask.identity
     mark = runtime.memory.mark
     with looked.stage("exact"):
-        looked.scope, found = await entries.find_exact(
-            runtime.db,
-            cache.row,
-            scope_key=identity.scope.key,
-            exact_key=identity.exact_key,
-            attributes=ask.attributes,
-            born_after=_born_after(ask),
+        looked.scope, found = await _find_exact(runtime, cache, ask)
+    chosen = _pick(found, ask) if serve else None
+    answer = _answer(chosen) if chosen else None
+    if chosen is None or answer is None:
+        if found and serve and ask.variants > 1:
+            looked.reason = FILLING
+        return False
+    if ask.variants == 1:
+        runtime.memory.remember_answer(
+            cache.row.cache_id,
+            ask.identity.exact_key,
+            _filter_key(ask),
+            (chosen, answer),
+            size=len(chosen.payload) + len(chosen.prompt),
+            mark=mark,
         )
-    if looked.scope is None:
-        looked.reason = "no_entry" if looked.reason == "no_entry" else looked.reason
-        return False
-    answer = _answer(found) if found and serve else None
-    if found is None or answer is None:
-        return False
-    runtime.memory.remember_answer(
-        cache.row.cache_id,
-        identity.exact_key,
-        _filter_key(ask),
-        (found, answer),
-        size=len(found.payload) + len(found.prompt),
-        mark=mark,
-    )
-    _serve(looked, found, answer, EXACT, age=found.age, ttl=found.ttl)
+    _serve(looked, chosen, answer, EXACT, age=chosen.age, ttl=chosen.ttl)
     return True
+
+
+async def _find_exact(
+    runtime: Runtime, cache: OpenCache, ask: Ask, stale: float = 0.0
+) -> tuple[ScopeRow | None, list[Found]]:
+    return await entries.find_exact(
+        runtime.db,
+        cache.row,
+        scope_key=ask.identity.scope.key,
+        exact_key=ask.identity.exact_key,
+        attributes=ask.attributes,
+        born_after=_born_after(ask),
+        client_answers=ask.client_answers,
+        answers=ask.variants,
+        stale=stale,
+    )
+
+
+def _pick(found: Sequence[Found], ask: Ask) -> Found | None:
+    """Of several answers that are kept for one prompt the wanted one; none until all are there."""
+    if len(found) < ask.variants:
+        return None
+    return sorted(found, key=lambda f: f.entry_id)[ask.pick] if ask.variants > 1 else found[0]
 
 
 async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:
@@ -168,16 +206,23 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
             embedder_id=embedder_id,
             vector=vector,
             attributes=ask.attributes,
-            neighbours=cache.policy.neighbours,
+            neighbours=max(cache.policy.neighbours, ask.variants),
             born_after=_born_after(ask),
+            client_answers=ask.client_answers,
         )
     with looked.stage("decide"):
         decision: Decision[Found] = decide(text, candidates, looked.threshold)
     looked.reason = str(decision.verdict)
     looked.nearest = decision.nearest.similarity if decision.nearest else None
-    answer = _answer(decision.chosen) if decision.chosen else None
-    if decision.chosen is not None and answer is not None:
-        _serve(looked, decision.chosen, answer, SEMANTIC, age=decision.chosen.age, ttl=decision.chosen.ttl)
+    if decision.chosen is None:
+        return
+    alike = [c for c in candidates if c.prompt == decision.chosen.prompt]
+    chosen = _pick(alike, ask) if ask.variants > 1 else decision.chosen
+    answer = _answer(chosen) if chosen else None
+    if chosen is not None and answer is not None:
+        _serve(looked, chosen, answer, SEMANTIC, age=chosen.age, ttl=chosen.ttl)
+    elif chosen is None:
+        looked.reason = FILLING
 
 
 def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: float, ttl: float | None) -> None:
@@ -194,12 +239,12 @@ def _answer(found: Found) -> Answer | None:
     return Answer.from_payload(json.loads(found.payload))
 
 
-def _filter_key(ask: Ask) -> bytes:
-    return canonical_json(ask.attributes) if ask.attributes else b""
+def _filter_key(ask: Ask) -> tuple[bytes, bool]:
+    return canonical_json(ask.attributes) if ask.attributes else b"", ask.client_answers
 
 
 def _born_after(ask: Ask) -> datetime | None:
     return None if ask.max_age is None else datetime.now(UTC) - timedelta(seconds=ask.max_age)
 
 
-__all__ = ["EXACT", "SEMANTIC", "Ask", "Looked", "look_up"]
+__all__ = ["EXACT", "SEMANTIC", "Ask", "Looked", "look_up", "look_up_stale"]

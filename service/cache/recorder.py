@@ -15,10 +15,12 @@ from service.errors import SemcacheError
 from service.store import requests
 from service.store.database import Database
 from service.store.rows import TenantId
+from service.store.text import to_columns
 from service.telemetry.metrics import Metrics
 
 MOST_KEPT = 50_000
 BATCH = 2_000
+LONGEST_NAME = 256
 
 logger = logging.getLogger("semcache.recorder")
 
@@ -34,6 +36,8 @@ class Request:
     latency_ms: float
     scope_key: bytes | None = None
     session: str | None = None
+    turn: bytes | None = None
+    conversation: bytes | None = None
     entry_id: UUID | None = None
     served: bool = False
     similarity: float | None = None
@@ -48,7 +52,9 @@ class Request:
             "at": self.at.isoformat(),
             "cache_id": self.cache_id,
             "scope_key": self.scope_key.hex() if self.scope_key else None,
-            "session": self.session,
+            "session": to_columns(self.session[:LONGEST_NAME])[0] if self.session else None,
+            "turn": self.turn.hex() if self.turn else None,
+            "conversation": self.conversation.hex() if self.conversation else None,
             "entry_id": str(self.entry_id) if self.entry_id else None,
             "served": self.served,
             "outcome": self.outcome,

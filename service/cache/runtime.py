@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
+from service.cache.background import Background
 from service.cache.coherence import Coherence
 from service.cache.embedding import EmbedderSlot
+from service.cache.flights import Flights
+from service.cache.leadership import Leadership
+from service.cache.models import ModelWatch
+from service.cache.patience import Patience
 from service.cache.recorder import Recorder
+from service.cache.sessions import Sessions
+from service.memory.recent import Recent
 from service.memory.replica import ReplicaMemory
 from service.settings import Settings
 from service.store.database import Database
+from service.store.tenants import Tenant
 from service.telemetry.metrics import Metrics
+from service.upstream.answer import Endpoint
+from service.upstream.client import UpstreamClient
+
+GRACE = 5.0  # seconds that calls to the model have at shutdown to end and be stored
 
 
 @dataclass(frozen=True)
@@ -24,16 +37,30 @@ class Runtime:
     embedder: EmbedderSlot
     recorder: Recorder
     metrics: Metrics
+    background: Background
+    upstream: UpstreamClient
+    models: ModelWatch
+    flights: Flights
+    leadership: Leadership
+    sessions: Sessions
+    known_keys: Recent[Tenant]
+    patience: dict[Endpoint, Patience]
 
     async def start(self) -> None:
         await self.db.open()
         await self.coherence.start()
         self.embedder.start()
         self.recorder.start()
+        self.leadership.start()
+        self.models.start()
 
     async def stop(self) -> None:
+        await self.models.stop()
+        await self.background.drain(GRACE)
+        await self.upstream.aclose()
         await self.recorder.stop()
         await self.embedder.stop()
+        await self.leadership.stop()
         await self.coherence.stop()
         await self.db.close()
 
@@ -41,14 +68,24 @@ class Runtime:
 def build_runtime(settings: Settings, db: Database) -> Runtime:
     metrics = Metrics()
     memory = ReplicaMemory(settings.l1_entries, settings.l1_bytes)
+    background, upstream = Background(), UpstreamClient(settings)
+    leadership = Leadership(db, background, settings.flight_lease)
     return Runtime(
         settings=settings,
         db=db,
         memory=memory,
-        coherence=Coherence(db, memory, settings.lease_duration),
+        coherence=Coherence(db, memory, settings.lease_duration, leadership.landed),
         embedder=EmbedderSlot(settings, db),
         recorder=Recorder(db, metrics, settings.usage_interval),
         metrics=metrics,
+        background=background,
+        upstream=upstream,
+        models=ModelWatch(settings, upstream, background),
+        flights=Flights(),
+        leadership=leadership,
+        sessions=Sessions(),
+        known_keys=Recent(),
+        patience={name: Patience(settings.lookup_deadline, settings.database_timeout) for name in get_args(Endpoint)},
     )
 
 

@@ -20,7 +20,10 @@ from service.upstream.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """An answer to be stored. ttl: milliseconds, None for the policy's; `scope` where a lookup has just seen it."""
+    """An answer to be stored. ttl: milliseconds, None for the policy's; `scope` where a lookup has just seen it.
+
+    variants: how many answers are kept for this prompt.
+    """
 
     identity: Identity
     prompt: str
@@ -31,6 +34,7 @@ class New:
     ttl_ms: int | None = None
     cost_ms: float | None = None
     scope: ScopeRow | None = None
+    variants: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept:
             prompt_tokens=prompt_tokens or None,
             completion_tokens=completion_tokens or None,
             cost_ms=new.cost_ms,
+            variants=new.variants,
         ),
         embedder_id=embedder_id,
         vector=vector,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from types import TracebackType
 from typing import Self
 from urllib.parse import unquote
@@ -45,7 +45,7 @@ class UpstreamResponse:
         """Whether the body is server-sent events."""
         return self.media_type == "text/event-stream"
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes. Raises UpstreamError where the connection breaks or falls silent."""
         source = self._response.aiter_bytes()
         try:

@@ -21,8 +21,11 @@ def dump(value: Any) -> bytes:
 
 
 def parse(raw: bytes | str) -> Any:
-    """The value of a JSON text. Raises ValueError where it is none; NaN and Infinity are none."""
-    return _DECODER.decode(raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass"))
+    """The value of a JSON text. Raises ValueError where it is none, as NaN, or nested too deeply to be read."""
+    try:
+        return _DECODER.decode(raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def _refuse(constant: str) -> NoReturn:

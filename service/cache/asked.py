@@ -1,0 +1,113 @@
+"""One request on its way through the cache: how far it got, and what is noted of it at the end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from service.cache.call import Call, Status, Told
+from service.cache.directory import OpenCache
+from service.cache.lookup import EXACT, SEMANTIC, Looked
+from service.cache.plan import Plan
+from service.cache.recorder import Request
+from service.cache.runtime import Runtime
+from service.store.tenants import Tenant
+
+_STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", None: "MISS"}
+
+
+@dataclass(slots=True)
+class Asked:
+    """What is known so far; parts that were not reached in time stay None."""
+
+    call: Call
+    begun: float = field(default_factory=time.perf_counter)
+    tenant: Tenant | None = None
+    cache: OpenCache | None = None
+    plan: Plan | None = None
+    looked: Looked | None = None
+    trouble: str | None = None
+    latency_ms: float = 0.0
+    told: Told = field(default_factory=lambda: Told("ERROR", "internal"))
+
+    @property
+    def hit(self) -> bool:
+        return self.looked is not None and self.looked.found is not None
+
+    @property
+    def shadow(self) -> bool:
+        return self.cache is not None and self.cache.policy.shadow
+
+    def decide(self) -> None:
+        """Settle what the answer says of the cache, unless another request's answer is given."""
+        self.latency_ms = round((time.perf_counter() - self.begun) * 1000, 3)
+        plan, looked = self.plan, self.looked
+        if self.trouble is not None:
+            self.told = Told("ERROR", self.trouble)
+        elif plan is None or plan.bypass is not None:
+            self.told = Told("BYPASS", plan.bypass if plan and plan.bypass else "route")
+        elif plan.refreshes:
+            self.told = Told("REFRESH", "refresh")
+        elif looked is None:
+            self.told = Told("MISS", "no_entry")
+        elif self.shadow:
+            self.told = told_of(looked, "BYPASS", "shadow", near=plan.near)
+        else:
+            self.told = told_of(looked, _STATUS[looked.strategy], looked.reason, near=plan.near)
+
+    def note(
+        self,
+        runtime: Runtime,
+        told: Told | None = None,
+        *,
+        entry_id: UUID | None = None,
+        saved: int = 0,
+        spent: int = 0,
+        cost_ms: float | None = None,
+    ) -> None:
+        """Count the request, and write it to the log where its cache is known. told: where it is not its own."""
+        told = told or self.told
+        outcome = told.status.lower().replace("-", "_")
+        if self.cache is None:
+            runtime.metrics.lookups.labels(outcome, told.reason).inc()
+            return
+        identity = self.plan.identity if self.plan else None
+        looked, is_shadow = self.looked, told.reason == "shadow"
+        known = identity is not None and self.plan is not None and self.plan.bypass is None
+        runtime.recorder.note(
+            Request(
+                tenant_id=self.cache.tenant.tenant_id,
+                cache_id=self.cache.row.cache_id,
+                outcome="shadow" if is_shadow else outcome,
+                reason=looked.reason if looked and is_shadow else told.reason,
+                latency_ms=self.latency_ms,
+                scope_key=identity.scope.key if identity and known else None,
+                session=runtime.sessions.name(identity, self.call.controls.session_id) if identity else None,
+                turn=identity.turn if identity else None,
+                conversation=identity.conversation if identity else None,
+                entry_id=entry_id or told.entry_id,
+                served=told.status in ("HIT", "SEMANTIC-HIT", "STALE"),
+                similarity=told.similarity,
+                stages=looked.stages if looked else {},
+                tokens_saved=saved,
+                tokens_spent=spent,
+                cost_ms=cost_ms,
+            )
+        )
+
+
+def told_of(looked: Looked, status: Status, reason: str, *, near: bool) -> Told:
+    found = looked.found
+    return Told(
+        status,
+        reason,
+        entry_id=found.entry_id if found else None,
+        similarity=found.similarity if found else looked.nearest,
+        threshold=looked.threshold if near else None,
+        ttl=looked.ttl if found else None,
+        age=looked.age if found else None,
+    )
+
+
+__all__ = ["Asked", "told_of"]

@@ -1,0 +1,169 @@
+"""One flow for every request that may be cached: looked up, else asked for, alone or together with its equals.
+
+The cache never breaks a request: what goes wrong with it is told in the answer's headers, and the model is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from service.cache.asked import Asked, told_of
+from service.cache.call import Call, Reply, Told, UnansweredError
+from service.cache.exchange import Exchange, open_exchange
+from service.cache.flights import Flight, Head
+from service.cache.front import prepare
+from service.cache.lead import lead
+from service.cache.lookup import Looked, look_up, look_up_stale
+from service.cache.plan import Plan
+from service.cache.replies import relay, replay, shared
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.upstream.answer import Answer
+from service.upstream.client import UpstreamError
+
+FOLLOWED = 2  # leaders that may fail a request before it asks alone
+FAILED = (500, 502, 503, 504)  # what stale-if-error means by an error (RFC 5861, section 4)
+
+
+async def complete(runtime: Runtime, call: Call) -> Reply:
+    """The answer to a request of the OpenAI API.
+
+    Raises: UnansweredError, with the SemcacheError that says why.
+    """
+    runtime.upstream.target(call.model)
+    asked = await prepare(runtime, call)
+    asked.decide()
+    looked, plan, told = asked.looked, asked.plan, asked.told
+    if looked is not None and looked.answer is not None and told.status in ("HIT", "SEMANTIC-HIT"):
+        return _given(runtime, asked, looked.answer, told)
+    if call.controls.only_if_cached:
+        asked.note(runtime)
+        detail = "only-if-cached was asked for, and no stored answer may be served"
+        raise UnansweredError(SemcacheError(Code.NOT_CACHED, detail), told)
+    if plan is None or not plan.stores:
+        return await _pass_by(runtime, asked)
+    if plan.joins and not asked.shadow:
+        return await _together(runtime, asked, plan)
+    return await _lead(runtime, asked, plan, Flight(None, call.form), alone=True)
+
+
+async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
+    """Follow a call that is under way, else begin one. A leader's failure is not shared."""
+    for _ in range(FOLLOWED):
+        flight = runtime.flights.get(plan.flight)
+        if flight is None:
+            break
+        if (reply := await _follow(runtime, asked, plan, flight)) is not None:
+            return reply
+    flight = Flight(plan.flight, asked.call.form)
+    is_first = runtime.flights.add(flight)
+    return await _lead(runtime, asked, plan, flight, alone=not is_first)
+
+
+async def _follow(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight) -> Reply | None:
+    """None where the leader has nothing to share."""
+    call, told = asked.call, Told("COALESCED", "in_flight")
+    head = await asyncio.shield(flight.head)
+    if head is None:
+        return await _landed(runtime, asked, plan)
+    if not isinstance(head, Head) or not head.good:
+        return None
+    if call.stream and head.streams and call.form == flight.form:
+        return relay(call, shared(head), _followed(runtime, asked, flight, told), told)
+    answer = await asyncio.shield(flight.answer)
+    return None if answer is None else _given(runtime, asked, answer, told)
+
+
+async def _followed(runtime: Runtime, asked: Asked, flight: Flight, told: Told) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in flight.log.read():
+            yield chunk
+    finally:
+        answer = flight.answer.result() if flight.answer.done() else None
+        asked.note(runtime, told, saved=sum(answer.tokens) if answer else 0)
+
+
+async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, alone: bool) -> Reply:
+    runtime.background.spawn(lead(runtime, asked, plan, flight, shared=not alone))
+    head = await asyncio.shield(flight.head)
+    if head is None:
+        landed = await _landed(runtime, asked, plan)
+        return landed or await _lead(runtime, asked, plan, Flight(None, asked.call.form), alone=True)
+    if isinstance(head, Head) and head.good:
+        return relay(asked.call, head, flight.log.read(), asked.told)
+    return await _failed(runtime, asked, head, flight.log.read())
+
+
+async def _landed(runtime: Runtime, asked: Asked, plan: Plan) -> Reply | None:
+    """The answer that another replica has stored since this request was looked up."""
+    if asked.cache is None:
+        return None
+    try:
+        looked = await look_up(runtime, asked.cache, plan.ask)
+    except SemcacheError:
+        return None
+    if looked.answer is None:
+        return None
+    return _given(runtime, asked, looked.answer, told_of(looked, "COALESCED", "landed", near=False))
+
+
+async def _pass_by(runtime: Runtime, asked: Asked) -> Reply:
+    """Ask the model for this request alone; when its caller leaves, the model may stop."""
+    try:
+        exchange = await open_exchange(
+            runtime.upstream, asked.call, max_bytes=runtime.settings.max_answer_bytes, count=False
+        )
+    except UpstreamError as error:
+        runtime.models.suspect(asked.call.model)
+        return await _failed(runtime, asked, error, None)
+    body = _read(runtime, asked, exchange)
+    if exchange.head.good:
+        return Reply(exchange.head.status, exchange.head.headers, body, asked.told)
+    reply = await _failed(runtime, asked, exchange.head, body)
+    if reply.body is not body:
+        await exchange.aclose()
+    return reply
+
+
+async def _read(runtime: Runtime, asked: Asked, exchange: Exchange) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in exchange.chunks():
+            yield chunk
+    finally:
+        await exchange.aclose()
+        if exchange.head.good:
+            cost = exchange.cost_ms if exchange.answer else None
+            asked.note(runtime, spent=exchange.spent, cost_ms=cost)
+
+
+async def _failed(
+    runtime: Runtime, asked: Asked, head: Head | SemcacheError, body: AsyncGenerator[bytes, None] | None
+) -> Reply:
+    """The model's own error, or an expired answer where the policy lets it stand in."""
+    if isinstance(head, SemcacheError) or head.status in FAILED:
+        looked = await _stale(runtime, asked)
+        if looked is not None and looked.answer is not None:
+            return _given(runtime, asked, looked.answer, told_of(looked, "STALE", looked.reason, near=False))
+    asked.note(runtime)
+    if isinstance(head, SemcacheError):
+        raise UnansweredError(head, asked.told)
+    return Reply(head.status, head.headers, body or b"", asked.told)
+
+
+async def _stale(runtime: Runtime, asked: Asked) -> Looked | None:
+    cache, plan = asked.cache, asked.plan
+    if cache is None or plan is None or not plan.reads or not cache.policy.stale_if_error_millis:
+        return None
+    try:
+        return await look_up_stale(runtime, cache, plan.ask, cache.policy.stale_if_error_millis / 1000)
+    except SemcacheError:
+        return None
+
+
+def _given(runtime: Runtime, asked: Asked, answer: Answer, told: Told) -> Reply:
+    asked.note(runtime, told, saved=sum(answer.tokens))
+    return replay(asked.call, answer, told)
+
+
+__all__ = ["complete"]

@@ -1,0 +1,108 @@
+"""One call to the model server, and the answer that its bytes grow into."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from service.cache.call import Call
+from service.cache.flights import Head
+from service.upstream.answer import Answer, from_raw
+from service.upstream.assemble import StreamAssembler
+from service.upstream.client import UpstreamClient, UpstreamResponse
+from service.upstream.sse import Parser
+from service.upstream.usage import ask_usage
+
+_REFUSED = (400, 422)
+
+
+class Exchange:
+    """A response that is read once. After `chunks` has ended, `answer` says whether it was a whole one."""
+
+    def __init__(self, call: Call, response: UpstreamResponse, begun: float, max_bytes: int) -> None:
+        self._call, self._response, self._begun, self._room = call, response, begun, max_bytes
+        self.head = Head(response.status, response.headers, response.streams)
+        self._parser, self._assembler = Parser(), StreamAssembler(call.endpoint, _choices(call))
+        self._body: list[bytes] = []
+        self.answer: Answer | None = None
+        self.incomplete: str | None = "stream_cut"
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The bytes as they come; each is looked at after it was given out. Raises UpstreamError."""
+        async for chunk in self._response.chunks():
+            yield chunk
+            self._fold(chunk)
+        self._finish()
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+    @property
+    def spent(self) -> int:
+        """Tokens that the model counted; 0 where nobody said."""
+        return sum(self.answer.tokens) if self.answer else 0
+
+    @property
+    def cost_ms(self) -> float:
+        """What the answer cost the model in time: as vLLM measured it, else from our side."""
+        metrics = self.answer.body.get("metrics") if self.answer else None
+        shown = _measured(metrics) if isinstance(metrics, dict) else None
+        return shown if shown is not None else round((time.perf_counter() - self._begun) * 1000, 3)
+
+    def _fold(self, chunk: bytes) -> None:
+        self._room -= len(chunk)
+        if self._room < 0 or not self.head.good:
+            self._body.clear()
+        elif not self.head.streams:
+            self._body.append(chunk)
+        else:
+            for event in self._parser.feed(chunk):
+                self._assembler.feed(event)
+
+    def _finish(self) -> None:
+        if not self.head.good:
+            self.incomplete = "upstream_error"
+        elif self._room < 0:
+            self.incomplete = "answer_too_large"
+        elif self.head.streams:
+            self._assembler.end()
+            self.answer, self.incomplete = self._assembler.answer, self._assembler.incomplete
+        else:
+            self.answer = from_raw(self._call.endpoint, b"".join(self._body))
+            self.incomplete = None if self.answer else "answer_malformed"
+
+
+async def open_exchange(client: UpstreamClient, call: Call, *, max_bytes: int, count: bool) -> Exchange:
+    """Send the request and wait for the head of its answer. Raises UpstreamError.
+
+    count: ask a stream for its token counts too; a server that refuses gets the request as it was.
+    """
+    begun = time.perf_counter()
+    if count and call.counts:
+        response = await _send(client, call, ask_usage(call.raw, call.fields))
+        if response.status not in _REFUSED:
+            return Exchange(call, response, begun, max_bytes)
+        await response.aclose()
+    return Exchange(call, await _send(client, call, call.raw), begun, max_bytes)
+
+
+async def _send(client: UpstreamClient, call: Call, content: bytes) -> UpstreamResponse:
+    return await client.send(
+        "POST", call.path, query=call.query, headers=call.headers, content=content, model=call.model
+    )
+
+
+def _choices(call: Call) -> int:
+    n, prompt = call.fields.get("n"), call.fields.get("prompt")
+    each = n if isinstance(n, int) and n > 0 else 1
+    prompts = prompt if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list) else [prompt]
+    return each * len(prompts)
+
+
+def _measured(metrics: dict[str, Any]) -> float | None:
+    first, rest = metrics.get("time_to_first_token_ms"), metrics.get("generation_time_ms")
+    return first + rest if isinstance(first, int | float) and isinstance(rest, int | float) else None
+
+
+__all__ = ["Exchange", "open_exchange"]

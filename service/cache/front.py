@@ -1,0 +1,91 @@
+"""Before the model is asked: who asks, in which cache, what the request is, and whether its answer is here."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+
+from service.cache.asked import Asked
+from service.cache.background import finished
+from service.cache.call import Call
+from service.cache.directory import authenticate, open_cache, recently_authenticated
+from service.cache.lookup import look_up
+from service.cache.plan import make_plan
+from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
+from service.identity.model import ModelIdentity
+from service.settings import DEFAULT_CACHE
+from service.store.tenants import Tenant
+
+_TROUBLE = (Code.DATABASE_UNAVAILABLE, Code.EMBEDDER_UNAVAILABLE, Code.INTERNAL)
+
+logger = logging.getLogger("semcache.proxy")
+
+
+async def prepare(runtime: Runtime, call: Call) -> Asked:
+    """As much as can be found out in time. What goes wrong with the cache is told in `trouble`.
+
+    Raises: SemcacheError where the caller is to blame (UNAUTHENTICATED, CACHE_NOT_FOUND), or where nobody can say who
+    asks (DATABASE_UNAVAILABLE).
+    """
+    found = Asked(call)
+    model = await runtime.models.identity(call.model)
+    work = runtime.background.spawn(_look(runtime, found, model))
+    in_time = await finished(work, runtime.patience[call.endpoint].seconds)
+    if not in_time and found.tenant is None and recently_authenticated(runtime, call.key) is None:
+        in_time = await finished(work, None)
+    asked = replace(found)  # a lookup that is late must not change what was decided without it
+    asked.trouble = _reason(work.exception()) if in_time else "deadline"
+    asked.tenant = asked.tenant or recently_authenticated(runtime, call.key)
+    if asked.tenant is None:
+        raise _unknown()
+    return asked
+
+
+async def admit(runtime: Runtime, key: str | None) -> Tenant:
+    """Who asks for something that is not cached. Raises as `prepare`."""
+    work = runtime.background.spawn(authenticate(runtime, key))
+    known = recently_authenticated(runtime, key)
+    in_time = await finished(work, None if known is None else runtime.patience["chat"].seconds)
+    if in_time and _reason(work.exception()) is None:
+        return work.result()
+    if known is None:
+        raise _unknown()
+    return known
+
+
+async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None) -> None:
+    call = asked.call
+    asked.tenant = await authenticate(runtime, call.key)
+    asked.cache = await open_cache(runtime, asked.tenant, call.controls.namespace or DEFAULT_CACHE)
+    asked.plan = plan = make_plan(call, asked.cache, model)
+    if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
+        return
+    begun = time.perf_counter()
+    asked.looked = looked = await look_up(runtime, asked.cache, plan.ask)
+    if "neighbours" in looked.stages or ("exact" in looked.stages and not plan.near):
+        runtime.patience[call.endpoint].took(time.perf_counter() - begun)
+
+
+def _unknown() -> SemcacheError:
+    return SemcacheError(
+        Code.DATABASE_UNAVAILABLE,
+        "the database does not answer, so nobody can say whose key this is; a key that was used before goes on for "
+        "SEMCACHE_KEY_GRACE seconds",
+    )
+
+
+def _reason(error: BaseException | None) -> str | None:
+    """Why the cache is of no help, None where it is. Raises what the caller is to know."""
+    if error is None:
+        return None
+    if isinstance(error, SemcacheError) and error.code not in _TROUBLE:
+        raise error
+    if not isinstance(error, SemcacheError):
+        logger.error("a lookup failed", exc_info=error)
+        return Code.INTERNAL.slug
+    return error.code.slug
+
+
+__all__ = ["admit", "prepare"]
