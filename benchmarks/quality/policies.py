@@ -19,7 +19,8 @@ from service.policy.training import Observation, fit_calibration
 class Texts:
     """Features of a stream's texts and verdicts of its pairs, each made once."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, *, compare_answers: bool = True) -> None:
+        self.compare_answers = compare_answers
         self.texts = stream.texts
         self.features: list[Features] = [extract(text) for text in stream.texts]
         self.verdicts = lru_cache(maxsize=None)(self._verdicts)
@@ -31,7 +32,16 @@ class Texts:
         return Query(self.texts[text], self.features[text])
 
     def candidates(self, near: Sequence[Neighbour]) -> list[Candidate]:
-        return [Candidate(str(n.text), n.similarity, self.texts[n.text], self.features[n.text], n.answer) for n in near]
+        return [
+            Candidate(
+                str(n.text),
+                n.similarity,
+                self.texts[n.text],
+                self.features[n.text],
+                n.answer if self.compare_answers else str(n.text),
+            )
+            for n in near
+        ]
 
 
 @dataclass(frozen=True)

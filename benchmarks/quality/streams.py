@@ -33,11 +33,14 @@ class Row:
 
 
 class Bench:
-    """A stream with its reference replays. The first half is a shadow: nothing is served by similarity."""
+    """A stream with its reference replays. The first half is a shadow: nothing is served by similarity.
 
-    def __init__(self, name: str = "stream_open") -> None:
+    `compare_answers` False: the policies do not know which entries have the same answer.
+    """
+
+    def __init__(self, name: str = "stream_open", *, compare_answers: bool = True) -> None:
         self.stream = Stream(read_stream(name), name)
-        self.texts = Texts(self.stream)
+        self.texts = Texts(self.stream, compare_answers=compare_answers)
         self.half = len(self.stream.requests) // 2
         self.shadow = replay(self.stream, never)
         self.best = replay(self.stream, perfect(self.stream), live_from=self.half)

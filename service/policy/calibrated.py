@@ -141,15 +141,15 @@ def decide_calibrated(
     """The candidate most likely to be right is a hit if its probability reaches the calibrated cut.
 
     A guard that blocks is final; one in doubt is a signal. `threshold` is a bound on similarity that a caller adds.
-    The decision's threshold is the cut. Without a calibration, or with none that keeps the budget, nothing is
-    served: every candidate is `uncalibrated`.
+    Without a calibration, or with none that keeps the budget, nothing is served: every candidate is `uncalibrated`.
     """
+    bound = max(threshold, FLOOR)
     near = [c for c in candidates if c.similarity >= FLOOR]
     verdicts = [tuple(check(query.features, c.features)) for c in near]
     cut = calibration.boundary.cut if calibration else None
     if calibration is None or calibration.model is None or cut is None:
         judged = [Judged(c, Reason.UNCALIBRATED, v) for c, v in zip(near, verdicts, strict=True)]
-        return conclude(judged, threshold)
+        return conclude(judged, bound)
     found = signals(query, near, verdicts, frequencies)
     rows = [row for row in found if row is not None]
     chances = iter(calibration.model.probabilities(rows).tolist() if rows else [])
@@ -159,7 +159,7 @@ def decide_calibrated(
         Judged(c, _reason(query, c, p, best=best, cut=cut, threshold=threshold), v, p)
         for c, v, p in zip(near, verdicts, odds, strict=True)
     ]
-    return conclude(judged, cut)
+    return conclude(judged, bound, cut)
 
 
 def _reason(

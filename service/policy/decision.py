@@ -73,13 +73,17 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`candidate` is the one served on a hit, the one in doubt on gray, else None; `judged` stands nearest first."""
+    """`candidate` is the one served on a hit, the one in doubt on gray, else None; `judged` stands nearest first.
+
+    `threshold` is the least similarity, `cut` the least probability of a policy that has one.
+    """
 
     ruling: Ruling
     reason: Reason
     threshold: float
     judged: tuple[Judged, ...] = ()
     candidate: Candidate | None = None
+    cut: float | None = None
 
     @property
     def guards_fired(self) -> list[Guard]:
@@ -92,7 +96,8 @@ class Decision:
             "outcome": self.ruling.value,
             "reason": self.reason.value,
             "threshold": self.threshold,
-            "candidates": [_explain(j, self.threshold) for j in self.judged],
+            "cut": self.cut,
+            "candidates": [_explain(j, self.threshold, self.cut) for j in self.judged],
         }
 
 
@@ -142,18 +147,19 @@ def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool 
 _GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.EXPLORED})
 
 
-def conclude(judged: Sequence[Judged], threshold: float) -> Decision:
+def conclude(judged: Sequence[Judged], threshold: float, cut: float | None = None) -> Decision:
     """The decision that judged candidates make: the first accepted, else the first in doubt, else a miss."""
     accepted = next((j for j in judged if j.reason is Reason.ACCEPTED), None)
     if accepted:
-        return Decision(Ruling.HIT, Reason.ACCEPTED, threshold, tuple(judged), accepted.candidate)
+        return Decision(Ruling.HIT, Reason.ACCEPTED, threshold, tuple(judged), accepted.candidate, cut)
     doubtful = next((j for j in judged if j.reason in _GRAY), None)
     if doubtful:
-        return Decision(Ruling.GRAY, doubtful.reason, threshold, tuple(judged), doubtful.candidate)
-    return Decision(Ruling.MISS, judged[0].reason if judged else Reason.NO_NEIGHBOUR, threshold, tuple(judged))
+        return Decision(Ruling.GRAY, doubtful.reason, threshold, tuple(judged), doubtful.candidate, cut)
+    reason = judged[0].reason if judged else Reason.NO_NEIGHBOUR
+    return Decision(Ruling.MISS, reason, threshold, tuple(judged), None, cut)
 
 
-def _explain(judged: Judged, threshold: float) -> dict[str, Any]:
+def _explain(judged: Judged, threshold: float, cut: float | None) -> dict[str, Any]:
     return {
         "entryId": judged.candidate.entry_id,
         "prompt": judged.candidate.text,
@@ -163,23 +169,34 @@ def _explain(judged: Judged, threshold: float) -> dict[str, Any]:
         "guards": [
             {"guard": v.guard.value, "outcome": v.outcome.value, "evidence": v.evidence} for v in judged.verdicts
         ],
-        "wouldChange": _would_change(judged, threshold),
+        "wouldChange": _would_change(judged, threshold, cut),
     }
 
 
-def _would_change(judged: Judged, threshold: float) -> list[str]:
+_REMEDIES = {
+    Reason.OUTRANKED: "no better candidate that is accepted",
+    Reason.UNCALIBRATED: "a calibration whose bound on false hits keeps the budget",
+    Reason.EXPLORED: "a draw above the probability of exploring",
+    Reason.BELOW_FLOOR: f"a similarity of at least {FLOOR}",
+}
+
+
+def _would_change(judged: Judged, threshold: float, cut: float | None) -> list[str]:
     """Each thing that would have to be otherwise for this candidate's verdict to turn."""
-    similarity = judged.candidate.similarity
+    similarity, chance = judged.candidate.similarity, judged.probability
     if judged.reason is Reason.ACCEPTED:
-        return [f"a threshold above {max(similarity, threshold):.4f}"]
-    if judged.reason is Reason.OUTRANKED:
-        return ["no nearer candidate that is accepted"]
+        by_chance = [f"a cut above {chance:.4f}"] if chance is not None and cut is not None else []
+        return [f"a threshold above {max(similarity, threshold):.4f}", *by_chance]
+    if judged.reason in {Reason.OUTRANKED, Reason.UNCALIBRATED, Reason.EXPLORED}:
+        return [_REMEDIES[judged.reason]]
+    if judged.reason is Reason.UNLIKELY:
+        return [f"a cut of at most {chance:.4f}"]
     needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in judged.fired]
     if similarity < FLOOR:
-        return [*needed, f"a similarity of at least {FLOOR}"]
-    if threshold >= 1 and judged.reason is Reason.OTHER_TEXT:
-        return [*needed, f"a threshold of at most {similarity:.4f} and below 1"]
-    if similarity < threshold:
+        needed.append(_REMEDIES[Reason.BELOW_FLOOR])
+    elif judged.reason is Reason.OTHER_TEXT:
+        needed.append(f"a threshold of at most {similarity:.4f} and below 1")
+    elif similarity < threshold:
         needed.append(f"a threshold of at most {similarity:.4f}")
     return needed
 

@@ -144,7 +144,14 @@ def test_the_likeliest_candidate_is_served_and_explained():
     assert decision.candidate == near[0]
     first, second = decision.explain()["candidates"]
     assert first["probability"] == pytest.approx(0.88, abs=0.01)
+    assert first["wouldChange"] == ["a threshold above 0.9500", "a cut above 0.8808"]
     assert second["reason"] == "outranked"
+    unlikely = decide_calibrated(
+        Query(TEXT, extract(TEXT)), [candidate(NEAR, 0.88)], calibration=calibrated(), frequencies=Frequencies()
+    )
+    assert unlikely.ruling is Ruling.GRAY
+    assert unlikely.cut == 0.5
+    assert unlikely.explain()["candidates"][0]["wouldChange"] == ["a cut of at most 0.3100"]
 
 
 @pytest.mark.parametrize(
