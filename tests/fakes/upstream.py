@@ -71,6 +71,12 @@ class FakeUpstream:
         """Answer requests to the path `match`, or with the text `match` in the body. The newest rule wins."""
         self._rules.insert(0, (match, list(replies)))
 
+    def forget(self) -> None:
+        """Forget rules and calls."""
+        self.calls.clear()
+        self._rules.clear()
+        self.arrived.clear()
+
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port: int = self._server.sockets[0].getsockname()[1]
