@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psycopg
 
@@ -33,10 +34,10 @@ def describe(url: str) -> str:
 
 def bodies(url: str) -> dict[str, str]:
     """Functions and views, by name, with their text."""
-    return {name: text for name, text in _rows(url, BODIES)}
+    return dict(_rows(url, BODIES))
 
 
-def _rows(url: str, statement: str) -> list[tuple[str, ...]]:
+def _rows(url: str, statement: str) -> list[Any]:
     with psycopg.connect(url) as connection:
         connection.execute("set search_path = semcache, public")
         return connection.execute(statement).fetchall()

@@ -31,4 +31,4 @@ $$;
 
 comment on function semcache.ensure_tenant(text) is 'Finds or makes a tenant, with its cache named default, and returns its number.';
 revoke all on function semcache.ensure_tenant(text) from public;
-grant execute on function semcache.ensure_tenant(text) to semcache_app, semcache_worker;
+grant execute on function semcache.ensure_tenant(text) to semcache_app;
