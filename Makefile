@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+VLLM := .venv-vllm/.installed
 
 # The editable install and the tools that build it come in the versions of constraints.txt too.
 PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -10,10 +11,10 @@ PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_D
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup serve demo test lint types format constraints schema clean
+.PHONY: help setup serve demo test test-vllm lint types format constraints schema clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 setup: $(INSTALLED) ## Make .venv with everything in it, in the versions of constraints.txt
 
@@ -25,6 +26,9 @@ demo: $(INSTALLED) ## Store a small FAQ and look questions up in it
 
 test: lint types ## Check and test everything; ARGS go to pytest
 	$(BIN)/python -m pytest $(ARGS)
+
+test-vllm: $(INSTALLED) $(VLLM) ## Test against a real vLLM on the CPU, which needs 3 GB more; ARGS go to pytest
+	$(BIN)/python -m pytest tests/vllm $(ARGS)
 
 lint: $(INSTALLED) ## Check style and the arrows between the packages
 	$(BIN)/ruff check .
@@ -51,7 +55,7 @@ schema: $(INSTALLED) ## Write tests/migrations/schema.txt anew, after a revision
 	$(BIN)/python tests/schema_text.py
 
 clean: ## Remove what the targets made; the data directory stays
-	rm -rf .venv dist build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-vllm dist build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -65,3 +69,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(PIP) --constraint constraints.txt --editable '.[local,embedded,dev]'
 	@touch $(INSTALLED)
+
+$(VLLM): tests/vllm/requirements.txt
+	@echo "Installing vLLM into .venv-vllm; this takes some minutes" >&2
+	@$(PYTHON) -m venv --clear .venv-vllm
+	@.venv-vllm/bin/python -m pip install --quiet --no-deps --requirement tests/vllm/requirements.txt
+	@touch $(VLLM)
