@@ -52,8 +52,9 @@ class ProbeResult:
     """One look at a served model; None is "not shown by this server".
 
     card: the model's entry of /v1/models without what changes at every call. tokenizer, template: SHA-256 of
-    the token ids of fixed texts and conversations. kv_cache: its dtype and block size. canary: SHA-256 of a
-    few greedy tokens with rounded log probabilities, the only look at the weights. fingerprint: vLLM's, for
+    the token ids of fixed texts and conversations. kv_cache: its dtype and block size. defaults: SHA-256 of the
+    sampling parameters of a request that names none, which vLLM shows under --enable-scale-out. canary: SHA-256
+    of a few greedy tokens with rounded log probabilities, the only look at the weights. fingerprint: vLLM's, for
     the record, as scheduler settings change it too. started: the server's start in Unix seconds; another one
     means look again.
     """
@@ -63,6 +64,7 @@ class ProbeResult:
     tokenizer: str | None = None
     template: str | None = None
     kv_cache: dict[str, str] | None = None
+    defaults: str | None = None
     canary: str | None = None
     fingerprint: str | None = None
     started: float | None = None
@@ -81,17 +83,18 @@ async def probe(client: UpstreamClient, model: str, *, canary: bool = False) -> 
     `canary` generates two times 8 tokens. Raises UpstreamError where the server fails to answer, so that a
     hiccup is never taken for another model.
     """
-    card, version, texts, talks, metrics, greedy = await asyncio.gather(
+    card, version, texts, talks, metrics, defaults, greedy = await asyncio.gather(
         _card(client, model),
         _version(client, model),
         _tokens(client, model, tuple({"prompt": text} for text in _TEXTS)),
         _tokens(client, model, tuple(talk | {"chat_template_kwargs": _FIXED_DATE} for talk in _TALKS)),
         _metrics(client, model),
+        _defaults(client, model),
         _canaries(client, model) if canary else _nothing(),
     )
     started, kv_cache = metrics
     said, fingerprint = greedy
-    return ProbeResult(card, version, texts, talks, kv_cache, said, fingerprint, started)
+    return ProbeResult(card, version, texts, talks, kv_cache, defaults, said, fingerprint, started)
 
 
 async def _card(client: UpstreamClient, model: str) -> dict[str, Any] | None:
@@ -121,6 +124,13 @@ async def _metrics(client: UpstreamClient, model: str) -> tuple[float | None, di
     labels = dict(_LABEL.findall(config[0])) if config else {}
     cache = {name: labels[name] for name in _CACHE if name in labels}
     return (float(start[1]) if start else None), cache or None
+
+
+async def _defaults(client: UpstreamClient, model: str) -> str | None:
+    asked = {"model": model, "messages": [_USER], "chat_template_kwargs": _FIXED_DATE}
+    shown = await _json(client, "POST", "/v1/chat/completions/render", model, asked)
+    params = shown.get("sampling_params") if isinstance(shown, dict) else None
+    return None if params is None else _sha256(params)
 
 
 async def _canaries(client: UpstreamClient, model: str) -> tuple[str | None, str | None]:

@@ -9,6 +9,7 @@ from service.upstream.probe import ProbeResult, probe
 from tests.fakes.upstream import FakeUpstream, Reply
 
 Connect = Callable[..., UpstreamClient]
+ROUTES = ("models", "version", "texts", "talks", "render", "metrics")
 TICK: Iterator[int] = count(1_700_000_000)
 
 
@@ -30,12 +31,19 @@ def completion(text: str = " 2, 3, 5", logprob: float = -0.123) -> dict[str, Any
     return {"choices": [choice], "system_fingerprint": "vllm-0.32.0-aabb"}
 
 
+def rendered(temperature: float = 1.0) -> dict[str, Any]:
+    """As vLLM does: the id is another one at every call."""
+    params = {"temperature": temperature, "top_p": 1.0, "max_tokens": 4069}
+    return {"request_id": f"chatcmpl-{next(TICK)}", "token_ids": [7, 8], "sampling_params": params}
+
+
 def serve(upstream: FakeUpstream, **changes: Reply) -> None:
     """A vLLM server, but for the routes in `changes`."""
     upstream.on("/v1/models", changes.get("models", Reply(json=models())))
     upstream.on("/version", changes.get("version", Reply(json={"version": "0.32.0"})))
     upstream.on("/tokenize", changes.get("texts", Reply(json={"tokens": [1, 2, 3]})))
     upstream.on('"messages"', changes.get("talks", Reply(json={"tokens": [7, 8]})))
+    upstream.on("/v1/chat/completions/render", changes.get("render", Reply(json=rendered())))
     upstream.on("/metrics", changes.get("metrics", Reply(chunks=[metrics()])))
     upstream.on("/v1/completions", changes.get("greedy", Reply(json=completion())))
 
@@ -72,6 +80,7 @@ async def test_a_restart_of_the_same_model_is_the_same_model(upstream: FakeUpstr
         {"talks": Reply(json={"tokens": [7, 9]})},
         {"models": Reply(json={"data": [{"id": "small-chat", "root": "models/other"}]})},
         {"metrics": Reply(chunks=[metrics().replace(b'"auto"', b'"fp8"')])},
+        {"render": Reply(json=rendered(temperature=0.6))},
         {"greedy": Reply(json=completion(" 1, 2, 3"))},
         {"greedy": Reply(json=completion(logprob=-0.9))},
     ],
@@ -94,15 +103,12 @@ async def test_noise_and_the_fingerprint_are_no_other_model(upstream: FakeUpstre
 @pytest.mark.parametrize("status", [400, 403, 404, 405])
 async def test_routes_that_a_server_lacks_are_left_out(upstream: FakeUpstream, connect: Connect, status: int) -> None:
     gone = Reply(status=status, json={"error": {}})
-    shown = await look(upstream, connect, models=gone, version=gone, texts=gone, talks=gone, metrics=gone)
-    assert shown == ProbeResult()
+    assert await look(upstream, connect, **dict.fromkeys(ROUTES, gone)) == ProbeResult()
 
 
 async def test_a_page_of_a_front_end_is_no_route(upstream: FakeUpstream, connect: Connect) -> None:
     page = Reply(chunks=[b"<html>"])
-    assert await look(upstream, connect, models=page, version=page, texts=page, talks=page, metrics=page) == (
-        ProbeResult()
-    )
+    assert await look(upstream, connect, **dict.fromkeys(ROUTES, page)) == ProbeResult()
 
 
 @pytest.mark.parametrize("trouble", [Reply(status=503, json={}), Reply(status=401, json={}), Reply(drop=True)])
