@@ -83,15 +83,14 @@ async def probe(client: UpstreamClient, model: str, *, canary: bool = False) -> 
     `canary` generates two times 8 tokens. Raises UpstreamError where the server fails to answer, so that a
     hiccup is never taken for another model.
     """
-    card, version, texts, talks, metrics, defaults, greedy = await asyncio.gather(
-        _card(client, model),
-        _version(client, model),
+    routes = asyncio.gather(_card(client, model), _version(client, model), _metrics(client, model))
+    effects = asyncio.gather(
         _tokens(client, model, tuple({"prompt": text} for text in _TEXTS)),
         _tokens(client, model, tuple(talk | {"chat_template_kwargs": _FIXED_DATE} for talk in _TALKS)),
-        _metrics(client, model),
         _defaults(client, model),
         _canaries(client, model) if canary else _nothing(),
     )
+    (card, version, metrics), (texts, talks, defaults, greedy) = await asyncio.gather(routes, effects)
     started, kv_cache = metrics
     said, fingerprint = greedy
     return ProbeResult(card, version, texts, talks, kv_cache, defaults, said, fingerprint, started)
