@@ -36,6 +36,7 @@ class Code(Enum):
     BODY_TOO_LARGE = Kind(413, "/errors/body-too-large", "The body is larger than the service reads")
     EMBEDDER_UNAVAILABLE = Kind(424, "/errors/embeddings/unavailable", "The embedder gave no vector")
     TEXT_TOO_LONG = Kind(422, "/errors/embeddings/text-too-long", "The text is longer than the embedder reads")
+    FOREIGN_SCRIPT = Kind(422, "/errors/embeddings/foreign-script", "The embedder was not made for the text's script")
     DIMENSION_MISMATCH = Kind(422, "/errors/embeddings/dimensions", "The vector's length does not fit")
     INTERNAL = Kind(500, "/errors/internal", "The service failed")
     UPSTREAM_UNREACHABLE = Kind(502, "/errors/upstream/unreachable", "The model server could not be reached")

@@ -123,6 +123,11 @@ class Settings(BaseSettings):
         None, ge=1, description="how many tokens the remote embedder reads; unset: asked from /v1/models"
     )
     embedder_timeout: float = Field(5.0, gt=0, description="longest wait for the remote embedder")
+    embedder_languages: tuple[str, ...] | None = Field(
+        None,
+        description='languages that the embedder was made for, as ISO 639-1 codes: ["en", "zh"], or ["mul"] for any; '
+        "unset: English for the bundled one, any for others",
+    )
     embedder_threads: int = Field(0, ge=0, description="threads of one local embedding; 0 lets ONNX Runtime choose")
     embedder_batch: int = Field(32, ge=1, le=1024, description="most texts embedded in one batch")
     embedder_memory: int = Field(10_000, ge=0, description="texts whose vectors are remembered")

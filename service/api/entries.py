@@ -30,6 +30,7 @@ from service.api.schemas import (
     Explain,
     ExplanationView,
     Feedback,
+    GuardView,
     NeighbourView,
     NewEntry,
     Search,
@@ -43,6 +44,7 @@ from service.cache.explain import Explanation
 from service.cache.lookup import Looked
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
+from service.policy.guards.checks import Verdict
 from service.settings import Settings
 from service.store.rows import EntryRow
 from service.upstream.answer import Answer
@@ -264,12 +266,17 @@ def _explanation(found: Explanation) -> ExplanationView:
                     similarity=near.similarity,
                     obstacles=near.obstacles,
                     scope_differs_in=near.scope_differs_in,
+                    guards=[_guard(verdict) for verdict in near.guards],
                 )
                 for near in found.neighbours
             ],
             "wouldChange": found.would_change,
         }
     )
+
+
+def _guard(verdict: Verdict) -> GuardView:
+    return GuardView(guard=verdict.guard.value, outcome=verdict.outcome.value, evidence=verdict.evidence)
 
 
 def _entry_id(text: str) -> UUID:

@@ -136,12 +136,19 @@ class SearchHit(View):
     ttl_millis: int | None = Field(description="what is left of its lifetime; null: it does not expire")
 
 
+class GuardView(View):
+    guard: str
+    outcome: Literal["pass", "gray", "block"]
+    evidence: str
+
+
 class NeighbourView(View):
     id: str
     prompt: str
     similarity: float
     obstacles: list[str] = Field(description="why it does not serve this prompt; empty where nothing stands in the way")
     scope_differs_in: list[str]
+    guards: list[GuardView] = Field(description="every guard's verdict on the two texts")
 
 
 class ExplanationView(View):

@@ -9,11 +9,13 @@ import logging
 from service.embed.embedder import Embedder, open_embedder
 from service.embed.vectors import Vector, same_generation
 from service.errors import Code, SemcacheError
+from service.policy.guards.scripts import foreign_scripts
 from service.settings import Settings
 from service.store import embedders
 from service.store.database import Database
 from service.store.rows import EmbedderId
 
+UNREAD = frozenset({Code.TEXT_TOO_LONG, Code.FOREIGN_SCRIPT})
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0)
 
 logger = logging.getLogger("semcache.embedder")
@@ -27,6 +29,7 @@ class EmbedderSlot:
         self._open: tuple[Embedder, EmbedderId] | None = None
         self._failure = SemcacheError(Code.EMBEDDER_UNAVAILABLE, "the embedder is being opened; try again shortly")
         self._tried = asyncio.Event()
+        self._languages = _languages(settings)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -51,8 +54,14 @@ class EmbedderSlot:
     async def embed(self, text: str) -> tuple[Vector, EmbedderId]:
         """The text's unit vector and the embedder that made it.
 
-        Raises: SemcacheError with TEXT_TOO_LONG or EMBEDDER_UNAVAILABLE.
+        Raises: SemcacheError with one of UNREAD, where only an exact match is left, or EMBEDDER_UNAVAILABLE.
         """
+        if scripts := foreign_scripts(text, self._languages):
+            raise SemcacheError(
+                Code.FOREIGN_SCRIPT,
+                f"the embedder was not made for {', '.join(scripts)}, so such texts are matched exactly; "
+                "choose a multilingual one, or declare its languages in SEMCACHE_EMBEDDER_LANGUAGES",
+            )
         if self._open is None:
             raise SemcacheError(self._failure.code, self._failure.detail)
         embedder, embedder_id = self._open
@@ -97,4 +106,12 @@ class EmbedderSlot:
         return embedder, embedder_id
 
 
-__all__ = ["EmbedderSlot"]
+def _languages(settings: Settings) -> frozenset[str]:
+    """What the embedder was made for: as declared, else English for the bundled one and any language for others."""
+    if settings.embedder_languages is not None:
+        return frozenset(settings.embedder_languages)
+    bundled = settings.embedder == "local" and settings.embedder_model is None
+    return frozenset({"en"} if bundled else {"mul"})
+
+
+__all__ = ["UNREAD", "EmbedderSlot"]

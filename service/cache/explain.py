@@ -8,11 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from service.cache.directory import OpenCache
-from service.cache.lookup import Ask, look_up
+from service.cache.embedding import UNREAD
+from service.cache.lookup import Ask, features_of, look_up
 from service.cache.runtime import Runtime
-from service.errors import Code, SemcacheError
+from service.errors import SemcacheError
+from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
+from service.policy.guards.checks import Outcome, Verdict, check
 from service.store import entries
 from service.store.database import Row
 
@@ -20,13 +23,14 @@ from service.store.database import Row
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A near entry. `obstacles` are the reasons, in words of a closed set, why it does not serve the prompt;
-    `scope_differs_in` names the parts of the scope that are not the same."""
+    `scope_differs_in` names the parts of the scope that are not the same; `guards` has every guard's verdict."""
 
     entry_id: UUID
     prompt: str
     similarity: float
     obstacles: list[str]
     scope_differs_in: list[str]
+    guards: list[Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +71,21 @@ async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, threshold: f
     try:
         vector, embedder_id = await runtime.embedder.embed(ask.identity.text)
     except SemcacheError as error:
-        if error.code is not Code.TEXT_TOO_LONG:
+        if error.code not in UNREAD:
             raise
         return []
     rows = await entries.nearest_anywhere(runtime.db, cache.row, embedder_id=embedder_id, vector=vector, limit=limit)
-    return [_neighbour(row, ask.identity, ask.attributes, threshold) for row in rows]
+    return [_neighbour(cache, row, ask, threshold) for row in rows]
 
 
-def _neighbour(row: Row, identity: Identity, attributes: Mapping[str, str], threshold: float) -> Neighbour:
-    differs = scope_differences(row, identity)
+def _neighbour(cache: OpenCache, row: Row, ask: Ask, threshold: float) -> Neighbour:
+    differs = scope_differences(row, ask.identity)
+    guards = check(features_of(ask.identity.text or ""), features_of(semantic_text(row["prompt"]) or ""))
+    fired = [f"guard_{v.guard}" for v in guards if v.outcome is not Outcome.PASS] if cache.policy.guards else []
     checks = {
         "other_scope": bool(differs),
         "below_threshold": row["similarity"] < threshold,
-        "other_attributes": any(row["attributes"].get(k) != v for k, v in attributes.items()),
+        "other_attributes": any(row["attributes"].get(k) != v for k, v in ask.attributes.items()),
         "expired": row["expired"],
         "quarantined": row["quarantined"],
     }
@@ -87,8 +93,9 @@ def _neighbour(row: Row, identity: Identity, attributes: Mapping[str, str], thre
         entry_id=row["entry_id"],
         prompt=row["prompt"],
         similarity=row["similarity"],
-        obstacles=[name for name, stands in checks.items() if stands],
+        obstacles=[*(name for name, stands in checks.items() if stands), *fired],
         scope_differs_in=differs,
+        guards=guards,
     )
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from service.cache.directory import OpenCache
+from service.cache.embedding import UNREAD
 from service.cache.runtime import Runtime
-from service.errors import Code, SemcacheError
+from service.errors import SemcacheError
 from service.identity.canonical import canonical_json
+from service.identity.conversation import semantic_text
 from service.identity.request import Identity
 from service.identity.tier import Tier
-from service.policy.threshold import Decision, Verdict, decide
+from service.policy.decision import Candidate, Decision, Query, Reason, Ruling, decide_threshold
+from service.policy.guards.features import Features, extract
 from service.store import entries
 from service.store.rows import Found, ScopeRow
 from service.upstream.answer import Answer
@@ -59,6 +63,7 @@ class Looked:
     age: float = 0.0
     ttl: float | None = None
     scope: ScopeRow | None = None
+    decision: Decision | None = None
     stages: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -194,9 +199,9 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
         with looked.stage("embed"):
             vector, embedder_id = await runtime.embedder.embed(text)
     except SemcacheError as error:
-        if error.code is not Code.TEXT_TOO_LONG:
+        if error.code not in UNREAD:
             raise
-        looked.reason = "text_too_long"
+        looked.reason = error.code.slug
         return
     with looked.stage("neighbours"):
         candidates = await entries.find_neighbours(
@@ -211,13 +216,21 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
             client_answers=ask.client_answers,
         )
     with looked.stage("decide"):
-        decision: Decision[Found] = decide(text, candidates, looked.threshold)
-    looked.reason = str(decision.verdict)
-    looked.nearest = decision.nearest.similarity if decision.nearest else None
-    if decision.chosen is None:
+        looked.decision = decide_threshold(
+            Query(text, features_of(text)),
+            [_candidate(found) for found in candidates],
+            threshold=looked.threshold,
+            guards=cache.policy.guards,
+        )
+    for verdict in looked.decision.verdicts_fired:
+        runtime.metrics.guards.labels(verdict.guard, verdict.outcome).inc()
+    looked.reason = str(looked.decision.reason)
+    looked.nearest = candidates[0].similarity if candidates else None
+    accepted = looked.decision.candidate if looked.decision.ruling is Ruling.HIT else None
+    if accepted is None:
         return
-    alike = [c for c in candidates if c.prompt == decision.chosen.prompt]
-    chosen = _pick(alike, ask) if ask.variants > 1 else decision.chosen
+    alike = [c for c in candidates if semantic_text(c.prompt) == accepted.text]
+    chosen = _pick(alike, ask) if ask.variants > 1 else alike[0]
     answer = _answer(chosen) if chosen else None
     if chosen is not None and answer is not None:
         _serve(looked, chosen, answer, SEMANTIC, age=chosen.age, ttl=chosen.ttl)
@@ -231,7 +244,15 @@ def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: 
     if strategy == EXACT:
         looked.reason, looked.nearest = "same_request", 1.0
     else:
-        looked.reason = str(Verdict.NEAR_ENOUGH)
+        looked.reason = str(Reason.ACCEPTED)
+
+
+features_of: Callable[[str], Features] = lru_cache(maxsize=8192)(extract)
+
+
+def _candidate(found: Found) -> Candidate:
+    text = semantic_text(found.prompt) or ""
+    return Candidate(found.entry_id.hex, found.similarity, text, features_of(text))
 
 
 def _answer(found: Found) -> Answer | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from service.cache.directory import OpenCache
+from service.cache.embedding import UNREAD
 from service.cache.runtime import Runtime
-from service.errors import Code, SemcacheError
+from service.errors import SemcacheError
 from service.identity.canonical import CANONICAL_VERSION, digest
 from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
@@ -88,9 +89,9 @@ async def _vector(
     try:
         vector, embedder_id = await runtime.embedder.embed(identity.text)
     except SemcacheError as error:
-        if error.code is not Code.TEXT_TOO_LONG:
+        if error.code not in UNREAD:
             raise
-        return None, None, "text_too_long"
+        return None, None, error.code.slug
     return vector, embedder_id, None
 
 

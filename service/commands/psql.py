@@ -12,7 +12,7 @@ from service.errors import Code, SemcacheError
 
 
 def psql(context: typer.Context, data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
-    """Open psql on the database. Arguments after -- go to psql, as in: pgsemcache psql -- -c 'table semcache.overview'"""
+    """Open psql on the database. Arguments after -- go to psql: pgsemcache psql -- -c 'table semcache.overview'"""
     with open_target(read_settings(data_dir=data_dir, database_url=database_url)) as target:
         command = [*target.psql, *context.args]
         if shutil.which(command[0]) is None:

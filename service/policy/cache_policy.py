@@ -52,6 +52,9 @@ class CachePolicy(BaseModel):
     similarity_threshold: Similarity = Field(
         DEFAULT_THRESHOLD, description="least cosine similarity of a semantic hit; callers may only raise it"
     )
+    guards: bool = Field(
+        True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"
+    )
     neighbours: int = Field(4, ge=1, le=64, description="how many near entries are looked at")
     mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
     ttl_millis: Ttl | None = Field(None, description="lifetime of an entry that names none; null: for ever")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from service.policy.guards.checks import Guard, Outcome, Verdict, check
+from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features
 
 # No policy serves a neighbour below this cosine, whatever its threshold: unrelated texts reach 0.5 with MiniLM.
@@ -86,9 +86,9 @@ class Decision:
     cut: float | None = None
 
     @property
-    def guards_fired(self) -> list[Guard]:
-        """The guards that kept a candidate back, for the counters."""
-        return [v.guard for j in self.judged for v in j.fired]
+    def verdicts_fired(self) -> list[Verdict]:
+        """What kept candidates back or in doubt, for the counters."""
+        return [v for j in self.judged for v in j.fired]
 
     def explain(self) -> dict[str, Any]:
         """JSON for people: every candidate with its similarity, guards and what would have changed the verdict."""

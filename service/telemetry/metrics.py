@@ -35,6 +35,12 @@ class Metrics:
             buckets=NEAR,
             registry=self.registry,
         )
+        self.guards = Counter(
+            "semcache_guards_fired_total",
+            "Near entries that a guard kept back (block) or put in doubt (gray).",
+            ["guard", "outcome"],
+            registry=self.registry,
+        )
         self.tokens_saved = Counter(
             "semcache_tokens_saved_total",
             "Tokens that the model would have counted for served answers.",

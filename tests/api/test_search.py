@@ -30,7 +30,7 @@ def test_a_stored_answer_is_found_by_the_same_prompt(cache: Cache) -> None:
 def test_a_paraphrase_finds_it_by_similarity_and_a_stranger_does_not(cache: Cache) -> None:
     cache.store(ASKED, ANSWER)
     near = cache.look(CLOSE)
-    assert near["reason"] == "near_enough"
+    assert near["reason"] == "accepted"
     assert near["data"][0]["searchStrategy"] == "semantic"
     assert near["threshold"] <= near["data"][0]["similarity"] < 1
     far = cache.look(FAR)

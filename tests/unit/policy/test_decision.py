@@ -30,7 +30,7 @@ def test_a_blocked_candidate_gives_way_to_the_next():
     decision = decide_threshold(query(), near, threshold=0.9)
     assert decision.candidate is not None
     assert decision.candidate.entry_id == "b"
-    assert decision.guards_fired == [Guard.NUMBERS]
+    assert [verdict.guard for verdict in decision.verdicts_fired] == [Guard.NUMBERS]
     alone = decide_threshold(query(), near[:1], threshold=0.9)
     assert (alone.ruling, alone.reason, alone.candidate) == (Ruling.MISS, Reason.GUARD_BLOCKED, None)
     assert decide_threshold(query(), near[:1], threshold=0.9, guards=False).ruling is Ruling.HIT
