@@ -20,6 +20,7 @@ from service.store.rows import CacheRow
 
 RENEWALS = 3
 SOONEST, LATEST = 0.05, 1.0  # seconds between looks, where no notification comes
+LONGEST_STORE = 2.0  # seconds from the time of an entry to where all see it
 
 
 class Leadership:
@@ -82,7 +83,7 @@ class Leadership:
                 holder=self._holder,
                 seconds=self._duration,
                 exact_key=exact_key,
-                since=since + SOONEST,
+                since=since + LONGEST_STORE,
             )
         )
         if not await finished(work, patience) or work.exception() is not None:

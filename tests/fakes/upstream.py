@@ -117,6 +117,7 @@ class FakeUpstream:
         if call is None:
             return
         call.body = b"".join(call.pieces)
+        self.arrived.set()
         watch = asyncio.ensure_future(reader.read(1))
         answer = asyncio.ensure_future(self._answer(call, wire, writer))
         await asyncio.wait({watch, answer}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,206 @@
+"""Equal requests at one time make one call to the model, in one process and among replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from asking import Answered, Asker, asked, chat, says
+from processes import start as start_command
+
+from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
+from tests.proxy.conftest import Start
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
+    """Return when the model server has got so many requests with this text."""
+    async with asyncio.timeout(20):
+        while len(asked(upstream, text)) < calls:
+            upstream.arrived.clear()
+            await upstream.arrived.wait()
+
+
+async def waiting(database_url: str, holders: int = 1) -> list[str]:
+    """The names of flights, once there are so many."""
+    async with asyncio.timeout(20), await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        while True:
+            cursor = await connection.execute("select name from semcache.lease where name like 'flight:%'")
+            if len(rows := await cursor.fetchall()) >= holders:
+                return [row[0] for row in rows]
+
+
+async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("ropewalk", Reply(chunks=chat_stream("A long ", "shed.", usage=True), hold=hold))
+    bodies = [chat("What is the ropewalk?", stream=bool(i % 2)) for i in range(40)]
+    bodies[0]["stream"] = True
+    tasks = [asyncio.create_task(asker.ask(bodies[0]))]
+    await reached(upstream, "ropewalk")
+    tasks += [asyncio.create_task(asker.ask(body)) for body in bodies[1:]]
+    asyncio.get_running_loop().call_later(0.3, hold.set)
+    answers = await asyncio.gather(*tasks)
+    assert {answer.text for answer in answers} == {"A long shed."}
+    assert [a.streamed for a in answers] == [body["stream"] for body in bodies]
+    assert len(asked(upstream, "ropewalk")) == 1
+    assert (answers[0].cache, {a.cache for a in answers[1:]}) == ("MISS", {"COALESCED"})
+
+
+async def test_a_fast_model_is_asked_once_by_requests_that_come_at_once(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "gasworks", *(f"Answer {i}." for i in range(64)))
+    answers = await asyncio.gather(*(asker.ask(chat("Where is the gasworks?")) for _ in range(48)))
+    assert {answer.text for answer in answers} == {"Answer 0."}
+    assert len(asked(upstream, "gasworks")) == 1
+
+
+async def test_the_same_words_in_other_spacing_follow_and_others_do_not(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("chandler", Reply(json=chat_body("Rope."), hold=hold))
+    tasks = [asyncio.create_task(asker.ask(chat("What does a chandler  sell?")))]
+    await reached(upstream, "chandler")
+    tasks.append(asyncio.create_task(asker.ask(chat(" What does a chandler sell?"))))
+    others = [
+        chat("What does a chandler sell?", temperature=1),
+        chat("What does a chandler  sell?", cache_salt="s"),
+        chat("What does a Chandler sell, chandler?"),
+    ]
+    tasks += [asyncio.create_task(asker.ask(body)) for body in others]
+    await reached(upstream, "chandler", 4)
+    hold.set()
+    assert [a.cache for a in await asyncio.gather(*tasks)] == ["MISS", "COALESCED", "MISS", "MISS", "MISS"]
+
+
+async def test_stream_followers_get_the_bytes_as_they_come(upstream: FakeUpstream, asker: Asker) -> None:
+    gate = asyncio.Event()
+    chunks = chat_stream("Forty ", "seven.", usage=True)
+    upstream.on("belfry", Reply(chunks=chunks, gates={2: gate}, headers={"set-cookie": "a=b", "x-kept": "yes"}))
+    body = chat("How many bells in the belfry?", stream=True)
+    async with asker.open(body) as leader:
+        await anext(leader.aiter_bytes())
+        async with asker.open(body) as follower:
+            assert follower.headers["x-cache"] == "COALESCED"
+            assert ("set-cookie" in leader.headers, "set-cookie" in follower.headers) == (True, False)
+            assert follower.headers["x-kept"] == "yes"
+            seen = await anext(follower.aiter_bytes())
+            assert b"Forty" in seen or b"assistant" in seen
+    gate.set()
+    assert (await asker.stored(body)).text == "Forty seven."
+
+
+async def test_a_leaders_error_is_not_shared(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("brewery", Reply(status=503, json={"error": {}}, hold=hold), Reply(json=chat_body("Ale.")))
+    tasks = [asyncio.create_task(asker.ask(chat("What does the brewery make?")))]
+    await reached(upstream, "brewery")
+    tasks += [asyncio.create_task(asker.ask(chat("What does the brewery make?"))) for _ in range(6)]
+    asyncio.get_running_loop().call_later(0.3, hold.set)
+    leader, *followers = await asyncio.gather(*tasks)
+    assert (leader.status, {f.status for f in followers}, {f.text for f in followers}) == (503, {200}, {"Ale."})
+    assert len(asked(upstream, "brewery")) == 2
+
+
+async def test_no_store_and_no_cache_ask_for_themselves(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("tannery", Reply(json=chat_body("Leather."), hold=hold))
+    body = chat("What does the tannery make?")
+    tasks = [asyncio.create_task(asker.ask(body))]
+    await reached(upstream, "tannery")
+    tasks += [asyncio.create_task(asker.ask(body, cache_control=value)) for value in ("no-store", "no-cache")]
+    await reached(upstream, "tannery", 3)
+    hold.set()
+    assert [a.cache for a in await asyncio.gather(*tasks)] == ["MISS", "MISS", "REFRESH"]
+
+
+@asynccontextmanager
+async def replicas(start: Start, **settings: Any) -> AsyncIterator[tuple[Asker, Asker]]:
+    services = [await start(**settings), await start(**settings)]
+    async with Asker(services[0].base) as one, Asker(services[1].base) as two:
+        yield one, two
+
+
+async def test_replicas_make_one_call(upstream: FakeUpstream, start: Start, database_url: str) -> None:
+    hold = asyncio.Event()
+    upstream.on("granary", Reply(chunks=chat_stream("Grain.", usage=True), hold=hold))
+    body = chat("What is in the granary?")
+    async with replicas(start) as (one, two):
+        first = asyncio.create_task(one.ask(body | {"stream": True}))
+        await reached(upstream, "granary")
+        others = [asyncio.create_task(two.ask(body)) for _ in range(5)]
+        await waiting(database_url)
+        asyncio.get_running_loop().call_later(0.5, hold.set)
+        got = [await first, *await asyncio.gather(*others)]
+        assert [a.text for a in got] == ["Grain."] * 6
+        assert [a.cache for a in got] == ["MISS"] + ["COALESCED"] * 5
+        assert len(asked(upstream, "granary")) == 1
+        async with await psycopg.AsyncConnection.connect(database_url) as connection:
+            cursor = await connection.execute("select count(*) from semcache.lease where name like 'flight:%'")
+            assert await cursor.fetchone() == (0,)
+
+
+async def test_replicas_that_ask_at_once_make_one_call(upstream: FakeUpstream, start: Start) -> None:
+    says(upstream, "foundry", *(f"Answer {i}." for i in range(40)))
+    async with replicas(start) as (one, two):
+        for _ in range(3):  # so that neither has to look at its model or open its embedder first
+            await asyncio.gather(one.ask(chat("warm up")), two.ask(chat("warm up")))
+        answers = await asyncio.gather(*((one, two)[i % 2].ask(chat("Where is the foundry?")) for i in range(20)))
+    assert {answer.text for answer in answers} == {"Answer 0."}
+    assert len(asked(upstream, "foundry")) == 1
+
+
+async def test_a_replica_takes_over_when_the_lead_runs_out(
+    upstream: FakeUpstream, start: Start, database_url: str
+) -> None:
+    hold = asyncio.Event()
+    upstream.on("quarry", Reply(json=chat_body("Stone."), hold=hold), Reply(json=chat_body("Slate.")))
+    async with Asker((await start()).base) as asker:
+        body = chat("What is in the quarry?")
+        first = asyncio.create_task(asker.ask(body))
+        await reached(upstream, "quarry")
+        (name,) = await waiting(database_url)
+        hold.set()
+        await first
+        await asker.stored(body)
+        await asker.http.post("/v1/caches/default/flush")
+        # another replica took the lead, and died
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+            await connection.execute(
+                "insert into semcache.lease (name, holder, expires_at)"
+                " values (%s, gen_random_uuid(), clock_timestamp() + interval '700 ms')",
+                (name,),
+            )
+            got = await asker.ask(body)
+            cursor = await connection.execute(
+                "select count(*) from semcache.lease where name = %s and expires_at > clock_timestamp()", (name,)
+            )
+            assert await cursor.fetchone() <= (1,)
+    assert (got.text, got.cache) == ("Slate.", "MISS")
+
+
+async def test_a_killed_leader_hands_over(
+    upstream: FakeUpstream, start: Start, database_url: str, tmp_path: Path
+) -> None:
+    upstream.on("smithy", Reply(json=chat_body("Never."), hold=asyncio.Event()), Reply(json=chat_body("Iron.")))
+    async with Asker((await start(flight_lease=1.0)).base) as two:
+        variables = {"SEMCACHE_FLIGHT_LEASE": "1", "HOME": os.environ["HOME"]}
+        where = ["--port", "0", "--upstream", upstream.url, "--database-url", database_url]
+        with start_command("pgsemcache", "serve", *where, **variables) as process:
+            assert process.stdout is not None
+            line = await asyncio.to_thread(process.stdout.readline)
+            async with Asker(line.split()[3]) as one:
+                lost = asyncio.create_task(one.ask(chat("What is in the smithy?")))
+                await reached(upstream, "smithy")
+                follower = asyncio.create_task(two.ask(chat("What is in the smithy?")))
+                await waiting(database_url)
+                process.send_signal(signal.SIGKILL)
+                got: Answered = await follower
+                assert isinstance((await asyncio.gather(lost, return_exceptions=True))[0], Exception)
+            process.communicate()
+    assert (got.text, got.cache, len(asked(upstream, "smithy"))) == ("Iron.", "MISS", 2)
