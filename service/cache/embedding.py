@@ -41,8 +41,8 @@ class EmbedderSlot:
     def embedder(self) -> Embedder | None:
         return self._open[0] if self._open else None
 
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._keep_open(), name="semcache embedder")
+    def start(self, instead_of: Embedder | None = None) -> None:
+        self._task = asyncio.create_task(self._keep_open(instead_of), name="semcache embedder")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -70,9 +70,12 @@ class EmbedderSlot:
         finally:
             if embedder.stale and self._open is not None and self._open[0] is embedder:
                 self._open = None
-                self.start()
+                self.start(instead_of=embedder)
 
-    async def _keep_open(self) -> None:
+    async def _keep_open(self, instead_of: Embedder | None) -> None:
+        if instead_of is not None:
+            with contextlib.suppress(SemcacheError):
+                await instead_of.close()
         for attempt in range(10**9):
             try:
                 self._open = await self._opened()

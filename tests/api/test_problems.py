@@ -36,6 +36,7 @@ STABLE = {
     "upstream_broken": (502, "/errors/upstream/broken"),
     "database_unavailable": (503, "/errors/database/unavailable"),
     "schema_behind": (503, "/errors/database/schema-behind"),
+    "not_cached": (504, "/errors/cache/not-cached"),
     "upstream_timeout": (504, "/errors/upstream/timeout"),
 }
 
@@ -80,6 +81,10 @@ def test_every_code_is_a_problem_on_the_wire(code: Code) -> None:
     assert (got.headers.get("www-authenticate") == "Bearer") == (got.status_code == 401)
 
 
+def test_a_new_code_is_written_down_here_before_its_release() -> None:
+    assert {code.slug for code in Code} == STABLE.keys()
+
+
 def test_codes_do_not_share_a_type_or_a_sqlstate() -> None:
     assert len({code.value.type for code in Code}) == len(Code)
     assert len(BY_SQLSTATE) == len([code for code in Code if code.value.sqlstate])
@@ -92,7 +97,7 @@ def test_a_fault_of_ours_tells_no_secret() -> None:
 
 
 def test_unknown_routes_and_methods_are_problems(cache: Cache) -> None:
-    for path in ("/", "/v1", "/v1/cachez", f"{cache.path}/nothing", f"{cache.entries}/a/b"):
+    for path in ("/", "/v2", f"{cache.path}/nothing", f"{cache.entries}/a/b"):
         assert_problem(cache.http.get(path), Code.ROUTE_NOT_FOUND)
     got = cache.http.put(cache.path)
     assert_problem(got, Code.METHOD_NOT_ALLOWED)
