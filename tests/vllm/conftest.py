@@ -7,17 +7,16 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from openai import AsyncOpenAI
 from calls import Cache, new_cache
 from conftest import NewDatabase
+from openai import AsyncOpenAI
 from running import Service, running_service
 
-
 from service.settings import Settings
-
-from tests.vllm.server import PYTHON, Vllm
+from tests.vllm.server import EMBEDDER, MODEL, PYTHON, Vllm
 
 CHAT = (
+    f"--served-model-name={MODEL}",
     "--enable-auto-tool-choice",
     "--tool-call-parser=hermes",
     "--reasoning-parser=deepseek_v3",
@@ -26,7 +25,7 @@ CHAT = (
     "--enable-per-request-metrics",
     "--enable-scale-out",
 )
-EMBED = ("--runner=pooling", "--convert=embed")
+EMBED = (f"--served-model-name={EMBEDDER}", "--runner=pooling", "--convert=embed")
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +40,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def vllm(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
     """The server of the base model. Who serves another one puts it back."""
     server = Vllm(models, tmp_path_factory.mktemp("vllm"), CHAT)
+    server.serve()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def embedder(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
+    """A second server, which makes vectors of the base model."""
+    server = Vllm(models, tmp_path_factory.mktemp("embedder"), EMBED)
     server.serve()
     yield server
     server.stop()

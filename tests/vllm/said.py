@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from openai import AsyncOpenAI
 
 from tests.vllm.server import MODEL
+
+TRIES = 300
+
+
+@dataclass
+class Seen:
+    """One answer, equal to another that a client cannot tell apart. `headers` and `id` do not count."""
+
+    headers: Any = field(compare=False)
+    id: str = field(compare=False)
+    model: str
+    usage: dict[str, Any] | None
+
+    @property
+    def cache(self) -> str | None:
+        found: str | None = self.headers.get("x-cache")
+        return found
 
 
 @dataclass
@@ -20,23 +38,27 @@ class Choice:
 
 
 @dataclass
-class Said:
-    """One answer, equal to another that a client cannot tell apart. `headers` and `id` do not count."""
+class Said(Seen):
+    """An answer to a chat."""
 
     choices: dict[int, Choice]
-    usage: dict[str, Any] | None
-    model: str
-    headers: Any = field(compare=False)
-    id: str = field(compare=False)
-
-    @property
-    def cache(self) -> str | None:
-        found: str | None = self.headers.get("x-cache")
-        return found
 
     @property
     def text(self) -> str:
         return self.choices[0].content
+
+
+SeenT = TypeVar("SeenT", bound=Seen)
+
+
+async def kept(ask: Callable[[], Awaitable[SeenT]]) -> SeenT:
+    """The stored answer: it may be stored just after it was given, and is shared until then."""
+    for _ in range(TRIES):
+        seen = await ask()
+        if seen.cache == "HIT":
+            return seen
+        assert seen.cache == "COALESCED"
+    raise AssertionError("the answer was not stored")
 
 
 async def ask_chat(client: AsyncOpenAI, messages: Any, *, stream: bool = False, **fields: Any) -> Said:
@@ -46,15 +68,16 @@ async def ask_chat(client: AsyncOpenAI, messages: Any, *, stream: bool = False, 
     if not stream:
         raw = await client.chat.completions.with_raw_response.create(**given)
         body = raw.parse()
-        return Said({c.index: _whole(c) for c in body.choices}, _shown(body.usage), body.model, raw.headers, body.id)
+        choices = {choice.index: _whole(choice) for choice in body.choices}
+        return Said(raw.headers, body.id, body.model, shown_usage(body.usage), choices)
     events = await client.chat.completions.create(**given, stream=True, stream_options={"include_usage": True})
     chunks = [chunk async for chunk in events]
-    choices: dict[int, Choice] = {}
+    choices = {}
     for chunk in chunks:
         for piece in chunk.choices:
             _grow(choices.setdefault(piece.index, Choice()), piece)
-    assert {(chunk.id, chunk.model) for chunk in chunks} == {(chunks[0].id, chunks[0].model)}
-    return Said(choices, _shown(chunks[-1].usage), chunks[0].model, events.response.headers, chunks[0].id)
+    ((identifier, model),) = {(chunk.id, chunk.model) for chunk in chunks}
+    return Said(events.response.headers, identifier, model, shown_usage(chunks[-1].usage), choices)
 
 
 def _whole(choice: Any) -> Choice:
@@ -83,9 +106,9 @@ def _logprobs(choice: Any) -> list[Any]:
     return [token.model_dump() for token in choice.logprobs.content or ()] if choice.logprobs else []
 
 
-def _shown(usage: Any) -> dict[str, Any] | None:
+def shown_usage(usage: Any) -> dict[str, Any] | None:
     shown: dict[str, Any] | None = usage.model_dump(exclude_none=True) if usage else None
     return shown
 
 
-__all__ = ["Choice", "Said", "ask_chat"]
+__all__ = ["Choice", "Said", "Seen", "ask_chat", "kept", "shown_usage"]

@@ -13,11 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import httpx
-
 from processes import CHECKOUT
 
 PYTHON = CHECKOUT / ".venv-vllm" / "bin" / "python"
-MODEL = "tiny"
+MODEL, EMBEDDER = "tiny", "tiny-embedder"
 START_SECONDS, STOP_SECONDS = 400, 30
 
 _ENVIRONMENT = {
@@ -27,7 +26,6 @@ _ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; unset, it takes nearly all memory
 }
 _FLAGS = (
-    f"--served-model-name={MODEL}",
     "--host=127.0.0.1",
     "--dtype=float32",
     "--enforce-eager",
@@ -100,4 +98,4 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-__all__ = ["MODEL", "PYTHON", "Vllm"]
+__all__ = ["EMBEDDER", "MODEL", "PYTHON", "Vllm"]

@@ -21,7 +21,7 @@ POSITIONS = 2048
 VOCABULARY = 320
 END, THOUGHT = "<|im_end|>", "</think>"
 SPECIAL = ["<|endoftext|>", "<|im_start|>", END, "<pad>"]
-# A random model says any token once in some hundred: these rows are longer, so that answers and thoughts come to an end.
+# A random model says any token once in some hundred; longer rows let answers and thoughts come to an end.
 ENDING = {END: 2.5, THOUGHT: 2.0}
 
 TEXT = "The ferry leaves the harbour at noon, or when the tide allows it. "
