@@ -51,8 +51,9 @@ constraints: ## Write constraints.txt anew: the latest versions that fit, but th
 	build/venv/bin/python -m pip freeze --exclude pgsemcache | sed 's/+[a-z0-9]*$$//' >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
-schema: $(INSTALLED) ## Write tests/migrations/schema.txt anew, after a revision or a change of sql/
+schema: $(INSTALLED) ## Write the texts of the schema and of its rights anew, after a revision or a change of sql/
 	$(BIN)/python tests/schema_text.py
+	$(BIN)/python tests/access_matrix.py
 
 clean: ## Remove what the targets made; the data directory stays
 	rm -rf .venv .venv-vllm dist build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

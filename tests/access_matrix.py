@@ -1,0 +1,129 @@
+"""Who reaches a tenant's rows: every table, by role, by the tenant that the session has set, by verb.
+
+`make schema` writes `tests/security/matrix.txt` anew. A letter: the verb reaches the rows. A dot: it is granted, but
+row security shows nothing or refuses the row. A dash: it is not granted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import psycopg
+from psycopg import sql
+from psycopg.types.json import Jsonb
+from sessions import Session, key, open_session
+
+from service.store import migrate
+from service.store.embedded import EmbeddedPostgres
+
+COMMITTED = Path(__file__).parent / "security" / "matrix.txt"
+ROLES = ("semcache_app", "semcache_worker", "semcache_owner")
+TABLES = """
+select c.relname::text, (
+    select a.attname::text
+    from pg_catalog.pg_attribute a
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    order by a.attnum desc
+    limit 1
+)
+from pg_catalog.pg_class c
+where c.relnamespace = 'semcache'::regnamespace
+  and c.relkind in ('r', 'p')
+  and not c.relispartition
+order by c.relname collate "C"
+"""
+
+
+def matrix(url: str) -> str:
+    """The lines of the matrix, on a database that holds nothing yet."""
+    own, other = open_session(url, "own"), open_session(url, "other")
+    fill(own)
+    own.connection.close()
+    other.connection.close()
+    lines = [f"{'table':16} {'role':16} {'no tenant':10} {'own':10} other"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("set session_replication_role = replica")  # no foreign keys
+        connection.execute("delete from semcache.cache where tenant_id = %s", (other.tenant_id,))
+        for table, column in connection.execute(TABLES).fetchall():
+            for role in ROLES:
+                none, mine, others = (
+                    "".join(
+                        reach(connection, table=table, column=column, role=role, tenant=tenant, verb=verb)
+                        for verb in "siud"
+                    )
+                    for tenant in ("", str(own.tenant_id), str(other.tenant_id))
+                )
+                lines.append(f"{table:16} {role:16} {none:10} {mine:10} {others}")
+    return "\n".join(lines) + "\n"
+
+
+def fill(own: Session) -> None:
+    """A row in every table."""
+    entry_id = own.store()["entry_id"]
+    own.call(
+        "record_requests",
+        tenant_id=own.tenant_id,
+        requests=Jsonb(
+            [
+                {
+                    "at": "2030-01-01T00:00:00Z",
+                    "cache_id": own.cache_id,
+                    "entry_id": str(entry_id),
+                    "outcome": "hit",
+                    "reason": "same_request",
+                    "latency_ms": 1,
+                    "tokens_saved": 0,
+                    "tokens_spent": 0,
+                    "served": True,
+                }
+            ]
+        ),
+    )
+    own.call(
+        "record_feedback",
+        tenant_id=own.tenant_id,
+        cache_id=own.cache_id,
+        entry_id=entry_id,
+        verdict="wrong",
+        similarity=None,
+        prompt=None,
+        prompt_verbatim=None,
+    )
+    own.call("create_key", tenant_id=own.tenant_id, key_hash=key("k"), hint="k")
+    own.call("renew_lease", name="replica:x", holder=uuid4(), seconds=60.0, confirmed=None)
+    own.cache()
+
+
+def reach(
+    connection: psycopg.Connection[tuple[str, str]], *, table: str, column: str, role: str, tenant: str, verb: str
+) -> str:
+    """One verb of one role, on all rows of `own` in a table; undone."""
+    name = sql.Identifier("semcache", table)
+    statement = {
+        "s": sql.SQL("select from {}"),
+        "i": sql.SQL("insert into {} overriding system value select * from pg_temp.rows"),
+        "u": sql.SQL("update {} set {column} = {column}"),
+        "d": sql.SQL("delete from {}"),
+    }[verb].format(name, column=sql.Identifier(column))
+    with connection.transaction(force_rollback=True):
+        connection.execute(sql.SQL("create temporary table rows on commit drop as table {}").format(name))
+        found = connection.execute("select from pg_temp.rows").rowcount
+        assert found, f"fill() makes no row in {table}"
+        if verb == "i":
+            connection.execute(sql.SQL("delete from {}").format(name))
+            connection.execute(sql.SQL("grant select on pg_temp.rows to {}").format(sql.Identifier(role)))
+        connection.execute("select set_config('semcache.tenant_id', %s, true)", (tenant,))
+        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
+        try:
+            touched = connection.execute(statement).rowcount
+        except psycopg.errors.InsufficientPrivilege as error:
+            return "." if "row-level security" in str(error) else "-"
+        return verb if touched else "."
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder, EmbeddedPostgres(Path(folder), durable=False) as server:
+        migrate.upgrade(server.url)
+        COMMITTED.write_text(matrix(server.url))
