@@ -74,10 +74,12 @@ class Vllm:
             os.killpg(process.pid, signal.SIGKILL)  # the engine is a process of its own
         process.wait()
 
-    def metric(self, name: str) -> float:
-        """The sum of a metric's samples."""
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples with these labels."""
         lines = httpx.get(f"{self.root}/metrics").text.splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name}{{", f"{name} ")))
+        named = [line for line in lines if line.startswith(f"{name}{{")]
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in named if all(label in line for label in wanted))
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + START_SECONDS
