@@ -4,7 +4,7 @@ Each request is a search; on a miss its own answer is stored. What was served is
 agree, request by request, with the replay of `threshold.py` at the same threshold: the service finds what an exact
 scan finds.
 
-    python benchmarks/stream.py [--thresholds 0.96] [--requests 12031] [--json FILE]
+    python benchmarks/stream.py [--thresholds 0.95] [--no-guards] [--requests 12031] [--json FILE]
 
 reads `stream_open.jsonl` in the folder that SEMCACHE_DATA_DIR names.
 """
@@ -20,14 +20,17 @@ from typing import Any
 import numpy as np
 from lookup import SERVICE, start
 from setting import HttpClient, own_database, post, write_json
-from threshold import DATA, RESAMPLES, Outcome, Stream, load, measure, rate, replay, show
+from threshold import DATA, RESAMPLES, Outcome, Stream, load, rates, replay, show
 
 
-def serve_stream(port: int, rows: list[dict[str, Any]], threshold: float) -> tuple[Outcome, list[float]]:
+def serve_stream(
+    port: int, rows: list[dict[str, Any]], threshold: float, *, guards: bool
+) -> tuple[Outcome, list[float]]:
     """Every request through REST; what became of each, and the seconds that each search took."""
     client = HttpClient("127.0.0.1", port)
     cache = f"/v1/caches/stream-{threshold}"
-    client.send(post("/v1/caches", {"name": f"stream-{threshold}", "policy": {"similarityThreshold": threshold}}))
+    policy = {"similarityThreshold": threshold, "guards": guards}
+    client.send(post("/v1/caches", {"name": f"stream-{threshold}", "policy": policy}))
     exact, semantic, false = (np.zeros(len(rows), dtype=bool) for _ in range(3))
     seconds = []
     for number, row in enumerate(rows):
@@ -44,18 +47,6 @@ def serve_stream(port: int, rows: list[dict[str, Any]], threshold: float) -> tup
     return Outcome(exact, semantic, false), seconds
 
 
-def figures(outcome: Outcome, stream: Stream, threshold: float, weights: Any) -> dict[str, Any]:
-    served, everything = outcome.exact | outcome.semantic, np.ones(len(stream.texts), dtype=bool)
-    pairs = {
-        "hits": (served, everything),
-        "false_per_semantic_hit": (outcome.false & outcome.semantic, outcome.semantic),
-        "false_per_served_hit": (outcome.false, served),
-        "false_per_request": (outcome.false, everything),
-    }
-    rates = {name: rate(part, whole, weights, stream.answers) for name, (part, whole) in pairs.items()}
-    return {"threshold": threshold, **rates}
-
-
 def disagreements(through_rest: Outcome, replayed: Outcome) -> int:
     """Requests that were served otherwise than in the replay."""
     same = (through_rest.exact == replayed.exact) & (through_rest.semantic == replayed.semantic)
@@ -68,7 +59,7 @@ def main(args: argparse.Namespace) -> None:
         sys.exit(f"{path} is not there; name its folder in SEMCACHE_DATA_DIR")
     rows = [json.loads(line) for line in path.read_text().splitlines()][: args.requests]
     stream = load(path)
-    stream = Stream(stream.texts[: len(rows)], stream.answers[: len(rows)], stream.cosines)
+    stream = Stream(stream.texts[: len(rows)], stream.answers[: len(rows)], stream.cosines, stream.words)
     answers = int(stream.answers.max()) + 1
     weights = np.random.default_rng(0).multinomial(answers, np.full(answers, 1 / answers), size=RESAMPLES)
     report = []
@@ -78,11 +69,12 @@ def main(args: argparse.Namespace) -> None:
         process, port = start(url, SERVICE, "/readyz", SEMCACHE_EMBEDDER_MEMORY="100000")
         try:
             for threshold in args.thresholds:
-                outcome, seconds = serve_stream(port, rows, threshold)
-                apart = disagreements(outcome, replay(stream, threshold))
-                report.append(figures(outcome, stream, threshold, weights) | {"disagreements": apart})
+                outcome, seconds = serve_stream(port, rows, threshold, guards=args.guards)
+                replayed = replay(stream, threshold, guards=args.guards)
+                apart = disagreements(outcome, replayed)
+                report.append(rates(stream, threshold, outcome, weights) | {"disagreements": apart})
                 print("REST   ", show(report[-1]))
-                print("replay ", show(measure(stream, threshold, weights)))
+                print("replay ", show(rates(stream, threshold, replayed, weights)))
                 print(
                     f"{apart} of {len(rows)} requests differ; search p50 {1000 * np.median(seconds):.2f} ms", flush=True
                 )
@@ -94,7 +86,8 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--thresholds", type=lambda text: [float(part) for part in text.split(",")], default=[0.96])
+    parser.add_argument("--thresholds", type=lambda text: [float(part) for part in text.split(",")], default=[0.95])
     parser.add_argument("--requests", type=int, default=12_031)
+    parser.add_argument("--guards", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--json")
     main(parser.parse_args())

@@ -1,11 +1,12 @@
 """What the bundled embedder's similarity is worth: a labelled stream replayed over a sweep of thresholds.
 
 The replay is exact: an equal text is served first, else the nearest stored text when its cosine reaches the
-threshold, else the question is a miss and is stored with its own answer. A hit is right when the answer ids
+threshold (with `--guards` the nearest of four that every guard passes, as the service does by default), else the
+question is a miss and is stored with its own answer. A hit is right when the answer ids
 agree. Intervals are 95 %: Wilson's, which take hits for independent, and resampled by answer, which let all
 repeats of one question be right or wrong together; state the wider.
 
-    python benchmarks/threshold.py [--thresholds 0.86,0.9] [--json FILE]
+    python benchmarks/threshold.py [--thresholds 0.86,0.9] [--guards] [--json FILE]
 
 reads `stream_open.jsonl` in the folder that SEMCACHE_DATA_DIR names.
 """
@@ -18,6 +19,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +27,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.embed.embedder import open_embedder
+from service.identity.conversation import semantic_text
+from service.policy.guards.checks import Outcome as Guarded
+from service.policy.guards.checks import check
+from service.policy.guards.features import Features, extract
 from service.settings import Settings
 
 DATA = Path(os.environ.get("SEMCACHE_DATA_DIR", Path(__file__).parents[2] / "shared" / "data"))
 SWEEP = (None, *(round(0.8 + 0.005 * step, 3) for step in range(40)))
 RESAMPLES = 2000
+NEIGHBOURS = 4
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stream:
-    """Requests in order, as numbers of distinct texts and answers, and the cosines between all texts."""
+    """Requests in order, as numbers of distinct texts and answers; the cosines between all texts, and these."""
 
     texts: Array
     answers: Array
     cosines: NDArray[np.float32]
+    words: Array
+
+    @cached_property
+    def features(self) -> list[Features]:
+        return [extract(semantic_text(str(text)) or "") for text in self.words]
 
 
 @dataclass(frozen=True)
@@ -67,10 +79,22 @@ def load(path: Path) -> Stream:
     texts, text_of = np.unique([row["text"] for row in rows], return_inverse=True)
     _, answer_of = np.unique([row["answer_id"] for row in rows], return_inverse=True)
     vectors = asyncio.run(embed_all([str(text) for text in texts]))
-    return Stream(text_of, answer_of, vectors @ vectors.T)
+    return Stream(text_of, answer_of, vectors @ vectors.T, texts)
 
 
-def replay(stream: Stream, threshold: float | None) -> Outcome:
+def nearest(stream: Stream, text: int, stored: Array, threshold: float, *, guards: bool) -> int | None:
+    """The stored text that is served for this one."""
+    near = stream.cosines[text, stored]
+    best = np.argsort(-near, kind="stable")[: NEIGHBOURS if guards else 1]
+    for place in best[near[best] >= threshold]:
+        candidate = int(stored[place])
+        verdicts = check(stream.features[text], stream.features[candidate]) if guards else []
+        if all(verdict.outcome is Guarded.PASS for verdict in verdicts):
+            return candidate
+    return None
+
+
+def replay(stream: Stream, threshold: float | None, *, guards: bool = False) -> Outcome:
     """Serve the stream at one threshold; None serves equal texts only."""
     requests = len(stream.texts)
     exact, semantic, false = (np.zeros(requests, dtype=bool) for _ in range(3))
@@ -79,10 +103,9 @@ def replay(stream: Stream, threshold: float | None) -> Outcome:
         served = answer_of.get(text)
         exact[request] = served is not None
         if served is None and threshold is not None and size:
-            near = stream.cosines[text, stored[:size]]
-            best = int(near.argmax())
-            if near[best] >= threshold:
-                served, semantic[request] = answer_of[stored[best]], True
+            found = nearest(stream, int(text), stored[:size], threshold, guards=guards)
+            if found is not None:
+                served, semantic[request] = answer_of[found], True
         if served is None:
             answer_of[text] = answer
             stored[size], size = text, size + 1
@@ -114,9 +137,12 @@ def rate(part: Array, whole: Array, weights: Array, answers: Array) -> dict[str,
     }
 
 
-def measure(stream: Stream, threshold: float | None, weights: Array) -> dict[str, Any]:
+def measure(stream: Stream, threshold: float | None, weights: Array, *, guards: bool = False) -> dict[str, Any]:
     """All four rates at one threshold."""
-    outcome = replay(stream, threshold)
+    return rates(stream, threshold, replay(stream, threshold, guards=guards), weights)
+
+
+def rates(stream: Stream, threshold: float | None, outcome: Outcome, weights: Array) -> dict[str, Any]:
     served, everything = outcome.exact | outcome.semantic, np.ones(len(stream.texts), dtype=bool)
     pairs = {
         "hits": (served, everything),
@@ -124,8 +150,8 @@ def measure(stream: Stream, threshold: float | None, weights: Array) -> dict[str
         "false_per_served_hit": (outcome.false, served),
         "false_per_request": (outcome.false, everything),
     }
-    rates = {name: rate(part, whole, weights, stream.answers) for name, (part, whole) in pairs.items()}
-    return {"threshold": threshold, **rates}
+    found = {name: rate(part, whole, weights, stream.answers) for name, (part, whole) in pairs.items()}
+    return {"threshold": threshold, **found}
 
 
 def show(row: dict[str, Any]) -> str:
@@ -139,6 +165,7 @@ def show(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="replay the stream over a sweep of thresholds")
     parser.add_argument("--thresholds", help="comma-separated; unset: equal texts alone, then 0.8 to 0.995")
+    parser.add_argument("--guards", action="store_true", help="as the service does by default")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     sweep = [float(word) for word in options.thresholds.split(",")] if options.thresholds else SWEEP
@@ -150,7 +177,7 @@ def main() -> None:
     print("threshold | " + " | ".join(f"{heading:33}" for heading in headings))
     rows = []
     for threshold in sweep:
-        rows.append(measure(stream, threshold, weights))
+        rows.append(measure(stream, threshold, weights, guards=options.guards))
         print(show(rows[-1]), flush=True)
     text = json.dumps({"requests": len(stream.texts), "resamples": RESAMPLES, "rows": rows})
     print(text)

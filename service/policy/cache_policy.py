@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
 
-DEFAULT_THRESHOLD = 0.96
+DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
 MOST_VARIANTS = 20
 LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end

@@ -135,10 +135,10 @@ def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool 
     outcomes = {v.outcome for v in verdicts}
     if threshold >= 1 and candidate.text != query.text:
         return Judged(candidate, Reason.OTHER_TEXT, verdicts)
-    if candidate.similarity < FLOOR:
-        return Judged(candidate, Reason.BELOW_FLOOR, verdicts)
     if threshold < 1 and candidate.similarity < threshold:
         return Judged(candidate, Reason.BELOW_THRESHOLD, verdicts)
+    if candidate.similarity < FLOOR:
+        return Judged(candidate, Reason.BELOW_FLOOR, verdicts)
     if Outcome.BLOCK in outcomes:
         return Judged(candidate, Reason.GUARD_BLOCKED, verdicts)
     return Judged(candidate, Reason.GUARD_GRAY if Outcome.GRAY in outcomes else Reason.ACCEPTED, verdicts)

@@ -9,14 +9,22 @@ import pytest
 from calls import Cache, assert_problem, new_cache, send
 
 from service.errors import Code
+from service.policy.cache_policy import DEFAULT_THRESHOLD
 
 DEFAULTS = {
     "decision": "threshold",
-    "similarityThreshold": 0.96,
+    "similarityThreshold": DEFAULT_THRESHOLD,
+    "guards": True,
     "neighbours": 4,
     "mode": "semantic",
     "ttlMillis": None,
     "maxTtlMillis": None,
+    "sampled": "semantic",
+    "share": "tenant",
+    "clientAnswers": True,
+    "trustImageUrls": False,
+    "shadow": False,
+    "staleIfErrorMillis": 0,
     "index": "ivfflat",
 }
 
@@ -41,7 +49,7 @@ def test_a_change_keeps_the_other_keys_and_null_goes_back_to_the_default(http: h
         "similarityThreshold": 0.9, "mode": "exact", "ttlMillis": 5_000
     }.items()  # fmt: skip
     assert change(cache, similarityThreshold=None, ttlMillis=None).items() >= (DEFAULTS | {"mode": "exact"}).items()
-    assert http.get(cache.path).json()["policy"]["similarityThreshold"] == 0.96
+    assert http.get(cache.path).json()["policy"]["similarityThreshold"] == DEFAULT_THRESHOLD
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 0.0, 1.0, 0.5])

@@ -30,6 +30,7 @@ STABLE = {
     "body_too_large": (413, "/errors/body-too-large"),
     "embedder_unavailable": (424, "/errors/embeddings/unavailable"),
     "text_too_long": (422, "/errors/embeddings/text-too-long"),
+    "foreign_script": (422, "/errors/embeddings/foreign-script"),
     "dimension_mismatch": (422, "/errors/embeddings/dimensions"),
     "internal": (500, "/errors/internal"),
     "upstream_unreachable": (502, "/errors/upstream/unreachable"),

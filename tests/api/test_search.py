@@ -8,6 +8,7 @@ import pytest
 from calls import Cache, assert_problem, new_cache
 
 from service.errors import Code
+from service.policy.cache_policy import DEFAULT_THRESHOLD
 
 ASKED, CLOSE, FAR = "How do I prune a pear tree?", "How can I prune a pear tree?", "Who wrote this song?"
 ANSWER = "In late winter."
@@ -40,7 +41,7 @@ def test_a_paraphrase_finds_it_by_similarity_and_a_stranger_does_not(cache: Cach
 def test_a_caller_can_only_raise_the_threshold(cache: Cache) -> None:
     cache.store(ASKED, ANSWER)
     near = cache.look(CLOSE)["data"][0]["similarity"]
-    assert cache.look(CLOSE, similarityThreshold=0)["threshold"] == 0.96
+    assert cache.look(CLOSE, similarityThreshold=0)["threshold"] == DEFAULT_THRESHOLD
     assert cache.look(FAR, similarityThreshold=0)["data"] == []
     above = cache.look(CLOSE, similarityThreshold=(near + 1) / 2)
     assert (above["data"], above["reason"]) == ([], "below_threshold")

@@ -61,5 +61,5 @@ def test_the_draw_decides_between_serving_and_exploring():
 
 
 def test_floor_and_guards_stand_before_the_draw():
-    assert decide(NEAR, fit(RIGHT), 0.99, similarity=0.5).reason is Reason.BELOW_FLOOR
+    assert decide(NEAR, fit(RIGHT), 0.99, similarity=0.5).reason is Reason.BELOW_THRESHOLD
     assert decide(OTHER, fit(RIGHT), 0.99, query="How do I prune 4 roses?").reason is Reason.GUARD_BLOCKED
