@@ -74,7 +74,7 @@ class ModelWatch:
             is_news, watched.fingerprint = watched.fingerprint is not None, fingerprint
             if is_news:
                 await finished(self._look(name), self._settings.probe_patience)
-        return watched.identity
+        return await self.identity(name)
 
     def _watched(self, name: str) -> _Watched:
         if name not in self._models and len(self._models) >= MOST:

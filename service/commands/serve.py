@@ -147,6 +147,8 @@ def _worker(settings: Settings, target: Target) -> Iterator[None]:
 def _say_hello(settings: Settings, target: Target, listener: socket.socket) -> None:
     address = f"http://{settings.host}:{listener.getsockname()[1]}"
     lines = [f"pgsemcache listens on {address}  (API: {address}/docs)"]
+    if settings.upstream or settings.upstreams:
+        lines.append(f"OpenAI API       OPENAI_BASE_URL={address}/v1")
     if target.embedded:
         lines.append(f"data directory   {settings.data_dir}")
         lines.append(f"look inside      {shlex.join(target.psql)}")
