@@ -53,6 +53,10 @@ class BareModel:
         return self._session.run(None, inputs)[0][0]
 
 
+NEIGHBOURS = 4
+ONE_LIVING = {"answers": 1, "stale": 0.0}
+
+
 class Floor:
     """A connection and a model, and the statements of one cache."""
 
@@ -63,13 +67,21 @@ class Floor:
         rows = await (await self.connection.execute(KNOWN, (name,))).fetchall()
         tenant_id, cache_id, scope_id, scope_key, ann, embedder_id = rows[0][:6]
         self.keys = {row[7]: row[6] for row in rows}
-        self.common = {"tenant_id": tenant_id, "cache_id": cache_id, "attributes": Jsonb({}), "born_after": None}
+        self.common = {
+            "tenant_id": tenant_id,
+            "cache_id": cache_id,
+            "attributes": Jsonb({}),
+            "born_after": None,
+            "client_answers": True,
+        }
         self.scope = {"scope_id": scope_id, "embedder_id": embedder_id}
         self.scope_key = scope_key
         self.neighbours: Any = query("find_neighbours")
         if ann:
             dimensions = len(self.model.embed("any"))
-            self.neighbours = numbered("find_neighbours_indexed", dimensions=dimensions, **self.scope)
+            self.neighbours = numbered(
+                "find_neighbours_indexed", dimensions=dimensions, neighbours=NEIGHBOURS, **self.scope
+            )
         await self.connection.execute(f"set ivfflat.probes = {self.probes}")
         await self.connection.execute("set ivfflat.iterative_scan = 'relaxed_order'")
 
@@ -77,13 +89,13 @@ class Floor:
         return await (await self.connection.execute("select 1", prepare=True)).fetchone()
 
     async def exact(self, text: str) -> Any:
-        values = self.common | {"scope_key": self.scope_key, "exact_key": self.keys.get(text, b"0")}
+        values = self.common | {"scope_key": self.scope_key, "exact_key": self.keys.get(text, b"0")} | ONE_LIVING
         return await (await self.connection.execute(query("find_exact"), values, prepare=True)).fetchone()
 
     async def near(self, text: str) -> Any:
         await self.exact(text)
         vector = HalfVector(self.model.embed(text))
-        values = self.common | self.scope | {"vector": vector, "neighbours": 4}
+        values = self.common | self.scope | {"vector": vector, "neighbours": NEIGHBOURS}
         return await (await self.connection.execute(self.neighbours, values, prepare=True)).fetchall()
 
 

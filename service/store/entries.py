@@ -107,6 +107,7 @@ async def find_neighbours(
             dimensions=len(vector),
             embedder_id=embedder_id,
             scope_id=scope.scope_id,
+            neighbours=neighbours,
         )
     )
     async with db.tenant(cache.tenant_id) as connection:

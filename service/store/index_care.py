@@ -68,13 +68,14 @@ async def build(db: Database, scope: LargeScope) -> None:
     async with db.connection(bulk=True) as connection:
         before = [name for name, _ in await _indexes(connection) if name.startswith(scope.prefix)]
         await connection.execute("set maintenance_work_mem = '256MB'")
-        async with _as_owner(connection):
-            await connection.execute(_create(scope))
+        if scope.name not in before:  # a worker that died after this statement has left it, whole
+            async with _as_owner(connection):
+                await connection.execute(_create(scope))
         await connection.execute(
             "update semcache.scope set ann_index = %s, ann_rows = %s where scope_id = %s",
             (scope.kind, scope.rows, scope.scope_id),
         )
-        await _drop(connection, before)
+        await _drop(connection, [name for name in before if name != scope.name])
 
 
 async def clear_invalid(db: Database) -> list[str]:

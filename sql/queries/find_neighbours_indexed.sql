@@ -1,6 +1,7 @@
 -- As find_neighbours, for a scope with an approximate index of its own. The index is partial: it holds this scope's
--- vectors only, so no other tenant or scope can thin out the result. Its predicate wants the numbers as literals, and
--- its order the cast to the embedder's length. Whether an entry is alive is asked row by row, nearest first, in a
+-- vectors only, so no other tenant or scope can thin out the result. Its predicate wants the numbers as literals,
+-- its order the cast to the embedder's length, and the limit is a literal so that a plan made for any values, which is
+-- kept and saves planning, knows how little is wanted. Whether an entry is alive is asked row by row, nearest first, in a
 -- scalar subquery, which no planner turns into a join; iterative scans (set on the connection) go on until enough are.
 select
     e.entry_id,
@@ -43,7 +44,7 @@ from (
             )
       )
     order by distance
-    limit %(neighbours)s
+    limit {neighbours}
 ) near
 join semcache.entry e using (entry_id)
 join semcache.output o using (output_id)
