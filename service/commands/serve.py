@@ -26,6 +26,8 @@ from service.store.database import Database, Limits
 from service.telemetry.logs import configure_logging
 
 GRACE = 10
+# Above the clients' own (5 s in OpenAI's), so that no request is sent into a connection that is just being closed.
+KEEP_ALIVE = 75
 
 
 def serve(
@@ -88,6 +90,7 @@ def _run(settings: Settings, target: Target, listener: socket.socket) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=KEEP_ALIVE,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
