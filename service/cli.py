@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
+from inspect import signature
 from typing import Annotated, Any
 
 import typer
@@ -55,8 +56,10 @@ def main() -> None:
 
 
 def _setting(problem: Any) -> str:
-    name = "_".join(str(part) for part in problem["loc"])
-    return f"--{name.replace('_', '-')} (SEMCACHE_{name.upper()}): {problem['msg']}"
+    name, *inside = (str(part) for part in problem["loc"])
+    variable = f"SEMCACHE_{name.upper()}"
+    flag = f"--{name.replace('_', '-')} ({variable})" if name in signature(serve.serve).parameters else variable
+    return f"{'.'.join((flag, *inside))}: {problem['msg'].removeprefix('Value error, ')}"
 
 
 __all__ = ["app", "main"]

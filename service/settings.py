@@ -5,15 +5,23 @@ Times are seconds and sizes bytes unless the name says otherwise. Every limit on
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DEFAULT_TENANT = "default"
 DEFAULT_CACHE = "default"
+
+
+def _from_json(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("must be JSON") from None
 
 
 class UpstreamTarget(BaseModel):
@@ -64,7 +72,7 @@ class Settings(BaseSettings):
 
     upstream: str | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
     upstream_key: SecretStr | None = Field(None, description="bearer token for the model server")
-    upstreams: dict[str, UpstreamTarget] = Field(
+    upstreams: Annotated[dict[str, UpstreamTarget], NoDecode, BeforeValidator(_from_json)] = Field(
         default_factory=dict,
         description='model servers by model name, as {"name": {"url": "http://host:8001/v1", "key": "…"}}; '
         "other models go to the upstream",

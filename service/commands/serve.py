@@ -59,8 +59,7 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises these again when it is done; so we leave through the finally blocks
         signal.signal(number, lambda *_: sys.exit(0))
-    listener = _listen(settings)
-    with open_target(settings) as target:
+    with _listen(settings) as listener, open_target(settings) as target:
         if target.embedded:
             migrate.upgrade(target.url)
         else:
@@ -78,7 +77,7 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         raise SemcacheError(
             Code.INTERNAL,
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another --port",
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another --host or --port",
         ) from error
 
 

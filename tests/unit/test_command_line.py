@@ -1,0 +1,56 @@
+"""What the command line says of bad settings: one line each, by the names that a user can set."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "words"),
+    [
+        (["--port", "99999"], {}, ["--port (SEMCACHE_PORT)", "65535"]),
+        ([], {"SEMCACHE_HOST": "no.such.host.invalid"}, ["no.such.host.invalid", "--host"]),
+        ([], {"SEMCACHE_WITH_WORKER": "perhaps"}, ["--with-worker (SEMCACHE_WITH_WORKER)"]),
+        ([], {"SEMCACHE_LOG_LEVEL": "loud"}, ["SEMCACHE_LOG_LEVEL", "'debug'"]),
+        ([], {"SEMCACHE_POOL_MAX": "0"}, ["SEMCACHE_POOL_MAX"]),
+        ([], {"SEMCACHE_POOL_MAX": "0", "SEMCACHE_L1_BYTES": "-1"}, ["SEMCACHE_POOL_MAX", "SEMCACHE_L1_BYTES"]),
+        ([], {"SEMCACHE_UPSTREAMS": "{"}, ["SEMCACHE_UPSTREAMS: must be JSON"]),
+        ([], {"SEMCACHE_UPSTREAMS": '{"m": {"key": "k"}}'}, ["SEMCACHE_UPSTREAMS.m.url"]),
+        (["--host", "no.such.host.invalid"], {}, ["no.such.host.invalid", "--host"]),
+        (["--database-url", "postgresql://nobody@127.0.0.1:1/none"], {}, ["database"]),
+        (["--database-url", "nonsense"], {}, ["database"]),
+        (["--database-url", "mysql://x/y"], {}, ["database"]),
+        (["--data-dir", "/proc/nowhere"], {}, ["/proc/nowhere", "--data-dir"]),
+    ],
+)
+def test_a_bad_setting_is_told_in_one_line_by_its_names(
+    arguments: list[str], variables: dict[str, str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = [] if {"--database-url", "--data-dir"} & {*arguments} else ["--data-dir", str(tmp_path / "data")]
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["pgsemcache", "serve", "--port", "0", *where, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = str(ended.value)
+    assert [word for word in words if word not in said] == []
+    assert len(said.splitlines()) == len(variables or "1")
+    assert "--pool-max" not in said
+
+
+def test_a_port_in_use_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        monkeypatch.setattr(sys, "argv", ["pgsemcache", "serve", "--port", port, "--data-dir", str(tmp_path / "data")])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    said = str(ended.value)
+    assert said.startswith(f"pgsemcache: cannot listen on 127.0.0.1:{port}: Address already in use")
+    assert said.endswith("choose another --host or --port")
+    assert not (tmp_path / "data").exists(), "nothing is made before it is known that it can be used"
