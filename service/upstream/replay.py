@@ -24,7 +24,7 @@ _PREFIX: dict[Endpoint, str] = {
     "responses": "resp_",
     "embeddings": "embd-",
 }
-_PLACED = {"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier"}
+_PLACED = {"id", "object", "created", "model", "choices", "usage", "metrics", "system_fingerprint", "service_tier"}
 
 
 def replay_body(
@@ -81,8 +81,9 @@ def _chunks(body: dict[str, Any], *, chat: bool, with_usage: bool) -> Iterator[d
             yield head | extra | {"choices": [{"index": choice.get("index", 0)} | piece]} | last
             extra = {}
     if with_usage and body.get("usage"):
-        # Clients take the fingerprint from the last chunk, whichever that is.
-        yield head | {"choices": [], "usage": body["usage"]} | tail
+        # Clients take the fingerprint from the last chunk, whichever that is; vLLM's metrics come with usage only.
+        measured = {"metrics": body["metrics"]} if body.get("metrics") is not None else {}
+        yield head | {"choices": [], "usage": body["usage"]} | tail | measured
 
 
 def _chat_choice(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -144,6 +144,14 @@ def test_usage_comes_last_and_only_if_asked_for() -> None:
     assert chunks(unknown, request=WITH_USAGE)[-1]["choices"]
 
 
+def test_vllms_metrics_of_an_answer_come_with_its_usage() -> None:
+    metrics = {"time_to_first_token_ms": 7.5, "generation_time_ms": 90.0}
+    stored = answer(chat_body("Noon.") | {"metrics": metrics})
+    *before, last = chunks(stored, request=WITH_USAGE)
+    assert last["metrics"] == metrics
+    assert not any("metrics" in chunk for chunk in (*before, *chunks(stored)))
+
+
 def test_ids_are_new_each_time_and_keep_their_endpoint() -> None:
     for endpoint, prefix in (("chat", "chatcmpl-"), ("completions", "cmpl-"), ("responses", "resp_")):
         stored = text_answer(endpoint, "At noon.", "m")  # type: ignore[arg-type] # str of a literal
