@@ -43,10 +43,10 @@ class Asked:
         """Settle what the answer says of the cache, unless another request's answer is given."""
         self.latency_ms = round((time.perf_counter() - self.begun) * 1000, 3)
         plan, looked = self.plan, self.looked
-        if self.trouble is not None:
-            self.told = Told("ERROR", self.trouble)
-        elif plan is None or plan.bypass is not None:
-            self.told = Told("BYPASS", plan.bypass if plan and plan.bypass else "route")
+        if self.trouble is not None or plan is None:
+            self.told = Told("ERROR", self.trouble or "internal")
+        elif plan.bypass is not None:
+            self.told = Told("BYPASS", plan.bypass)
         elif plan.refreshes:
             self.told = Told("REFRESH", "refresh")
         elif looked is None:

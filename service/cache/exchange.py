@@ -21,7 +21,8 @@ class Exchange:
     """A response that is read once. After `chunks` has ended, `answer` says whether it was a whole one."""
 
     def __init__(self, call: Call, response: UpstreamResponse, begun: float, max_bytes: int) -> None:
-        self._call, self._response, self._begun, self._room = call, response, begun, max_bytes
+        self._call, self._response, self._room = call, response, max_bytes
+        self._begun = self._ended = begun
         self.head = Head(response.status, response.headers, response.streams)
         self._parser, self._assembler = Parser(), StreamAssembler(call.endpoint, _choices(call))
         self._body: list[bytes] = []
@@ -48,7 +49,7 @@ class Exchange:
         """What the answer cost the model in time: as vLLM measured it, else from our side."""
         metrics = self.answer.body.get("metrics") if self.answer else None
         shown = _measured(metrics) if isinstance(metrics, dict) else None
-        return shown if shown is not None else round((time.perf_counter() - self._begun) * 1000, 3)
+        return shown if shown is not None else round((self._ended - self._begun) * 1000, 3)
 
     def _fold(self, chunk: bytes) -> None:
         self._room -= len(chunk)
@@ -61,6 +62,7 @@ class Exchange:
                 self._assembler.feed(event)
 
     def _finish(self) -> None:
+        self._ended = time.perf_counter()
         if not self.head.good:
             self.incomplete = "upstream_error"
         elif self._room < 0:

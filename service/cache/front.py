@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
 from service.cache.asked import Asked
 from service.cache.background import finished
@@ -18,7 +20,7 @@ from service.identity.model import ModelIdentity
 from service.settings import DEFAULT_CACHE
 from service.store.tenants import Tenant
 
-_TROUBLE = (Code.DATABASE_UNAVAILABLE, Code.EMBEDDER_UNAVAILABLE, Code.INTERNAL)
+_CALLERS = (Code.UNAUTHENTICATED, Code.CACHE_NOT_FOUND)
 
 logger = logging.getLogger("semcache.proxy")
 
@@ -30,14 +32,13 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
     asks (DATABASE_UNAVAILABLE).
     """
     found = Asked(call)
-    model = await runtime.models.identity(call.model)
-    work = runtime.background.spawn(_look(runtime, found, model))
-    in_time = await finished(work, runtime.patience[call.endpoint].seconds)
-    if not in_time and found.tenant is None and recently_authenticated(runtime, call.key) is None:
-        in_time = await finished(work, None)
+    known = recently_authenticated(runtime, call.key)
+    trouble = await _in_time(runtime, call, _enter(runtime, found), patient=known is None)
+    if trouble is None:
+        model = await runtime.models.identity(call.model)
+        trouble = await _in_time(runtime, call, _look(runtime, found, model))
     asked = replace(found)  # a lookup that is late must not change what was decided without it
-    asked.trouble = _reason(work.exception()) if in_time else "deadline"
-    asked.tenant = asked.tenant or recently_authenticated(runtime, call.key)
+    asked.trouble, asked.tenant = trouble, found.tenant or known
     if asked.tenant is None:
         raise _unknown()
     return asked
@@ -55,10 +56,24 @@ async def admit(runtime: Runtime, key: str | None) -> Tenant:
     return known
 
 
+async def _in_time(
+    runtime: Runtime, call: Call, step: Coroutine[Any, Any, None], *, patient: bool = False
+) -> str | None:
+    """Why a step is of no help, None where it is. patient: wait for it, since nothing goes on without it."""
+    work = runtime.background.spawn(step)
+    in_time = await finished(work, None if patient else runtime.patience[call.endpoint].seconds)
+    return _reason(work.exception()) if in_time else "deadline"
+
+
+async def _enter(runtime: Runtime, asked: Asked) -> None:
+    asked.tenant = await authenticate(runtime, asked.call.key)
+    asked.cache = await open_cache(runtime, asked.tenant, asked.call.controls.namespace or DEFAULT_CACHE)
+
+
 async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None) -> None:
+    if asked.cache is None:
+        return
     call = asked.call
-    asked.tenant = await authenticate(runtime, call.key)
-    asked.cache = await open_cache(runtime, asked.tenant, call.controls.namespace or DEFAULT_CACHE)
     asked.plan = plan = make_plan(call, asked.cache, model)
     if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
         return
@@ -80,7 +95,7 @@ def _reason(error: BaseException | None) -> str | None:
     """Why the cache is of no help, None where it is. Raises what the caller is to know."""
     if error is None:
         return None
-    if isinstance(error, SemcacheError) and error.code not in _TROUBLE:
+    if isinstance(error, SemcacheError) and error.code in _CALLERS:
         raise error
     if not isinstance(error, SemcacheError):
         logger.error("a lookup failed", exc_info=error)

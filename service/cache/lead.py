@@ -26,8 +26,10 @@ async def lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, sh
 
     A request that got a good beginning is noted here, any other by whoever answers it.
     """
+    leads = False
     try:
-        if shared and not await _takes_lead(runtime, asked, plan):
+        leads = shared and await _takes_lead(runtime, asked, plan)
+        if shared and not leads:
             flight.begin(None)
             return
         exchange = await open_exchange(
@@ -46,7 +48,8 @@ async def lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, sh
     finally:
         runtime.flights.remove(flight)
         flight.end(None, SemcacheError(Code.UPSTREAM_BROKEN, "The service ended before the answer did."))
-        await runtime.leadership.end(plan.flight_name)
+        if leads:
+            await runtime.leadership.end(plan.flight_name)
 
 
 async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exchange: Exchange) -> None:

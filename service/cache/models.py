@@ -28,10 +28,11 @@ logger = logging.getLogger("semcache.models")
 class _Watched:
     """One model. `fingerprint` is the last that its server gave with an answer: an alarm, no identity.
 
-    used: whether it was asked for since the last round of looks.
+    used: whether it was asked for since the last round of looks. late: whether its server was waited for in vain.
     """
 
     used: bool = True
+    late: bool = False
     identity: ModelIdentity | None = None
     fingerprint: str | None = None
     look: asyncio.Task[None] | None = None
@@ -57,10 +58,14 @@ class ModelWatch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def identity(self, name: str) -> ModelIdentity | None:
-        """The model's identity now. None where its server has not been seen within SEMCACHE_PROBE_PATIENCE."""
+        """The model's identity now. None where its server has not been seen within SEMCACHE_PROBE_PATIENCE.
+
+        After one wait in vain no request waits again: the looks go on by themselves.
+        """
         watched = self._watched(name)
-        if watched.identity is None:
-            await finished(self._look(name), self._settings.probe_patience)
+        if watched.identity is None and not watched.late:
+            await finished(watched.look or self._look(name), self._settings.probe_patience)
+            watched.late = watched.identity is None
         return watched.identity
 
     def suspect(self, name: str) -> None:
@@ -96,7 +101,7 @@ class ModelWatch:
         seen = identify_model(name, declared, shown)
         if watched.identity is not None and seen != watched.identity:
             logger.warning("the server of a model shows another model: stored answers of the old one serve no more")
-        watched.identity = seen
+        watched.identity, watched.late = seen, False
 
     async def _keep_looking(self) -> None:
         """A round every so often; and every second looks at servers that failed, until they are seen again."""

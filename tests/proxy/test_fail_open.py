@@ -101,7 +101,8 @@ async def test_who_was_checked_may_ask_the_model_without_a_database_and_nobody_e
     service = await start(database_url=wire.url, key_grace=600)
     async with Asker(service.base, key=key) as asker, Asker(service.base, key="sk-nobody") as stranger:
         await asker.stored(chat("How does a lock work?"))
-        assert (await stranger.ask(chat("How does a lock work?"))).status == 401
+        assert (await stranger.ask(chat("How does a lock work?", model="made-up"))).status == 401
+        assert not asked(upstream, "made-up")  # nor was its model looked at
         wire.down()
         db = Database(database_url, Limits(pool_min=1, pool_max=1))
         await db.open()

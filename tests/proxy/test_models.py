@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import psycopg
 import pytest
@@ -87,10 +88,14 @@ async def test_while_a_model_was_not_seen_nothing_is_served(upstream: FakeUpstre
     async with Asker((await start()).base) as asker:
         assert (await asker.stored(chat("Which rope?"))).text == "Hemp."
         upstream.on("/version", Reply(json={"version": "0.32.0"}, hold=hold))
-        async with Asker((await start(probe_patience=0.1)).base) as other:
+        async with Asker((await start(probe_patience=2)).base) as other:
+            begun = time.perf_counter()
             got = await other.ask(chat("Which rope?"))
+            assert time.perf_counter() - begun >= 2
+            await asyncio.gather(*(other.ask(chat("Which rope?")) for _ in range(3)))
+            assert time.perf_counter() - begun < 4  # one wait in vain is enough
             assert (got.text, got.cache, got.reason) == ("Hemp.", "BYPASS", "model_identity_unknown")
-            assert len(asked(upstream, "Which rope?")) == 2
+            assert len(asked(upstream, "Which rope?")) == 5
             hold.set()
             async with asyncio.timeout(20):
                 while (await other.ask(chat("Which rope?"))).cache != "HIT":
