@@ -87,14 +87,8 @@ class CacheClient:
         return self._by_loop[loop]
 
     def _search(self, question: Question) -> str:
-        return dumps(
-            {
-                "prompt": question.prompt,
-                "scope": question.scope,
-                "searchStrategies": ["exact"] if question.exact else ["exact", "semantic"],
-                "similarityThreshold": self._threshold,
-            }
-        )
+        search = {"prompt": question.prompt, "scope": question.scope, "similarityThreshold": self._threshold}
+        return dumps(search)
 
 
 @contextmanager

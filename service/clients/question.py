@@ -13,19 +13,16 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`exact`: only an answer to the very same question may be served."""
-
     prompt: str
     scope: Mapping[str, Any]
-    exact: bool = False
 
 
 def ask(messages: Sequence[Message], *, scope: Mapping[str, Any], salt: Any) -> Question:
     """The question of these chat messages, which is the text of the last one within all that came before it.
 
-    Where the last one is not a user's, or is more than text (a tool's result, an image), only the whole conversation
-    is a question. scope: further fields of the data API's scope. salt: JSON of whatever else must agree; only its
-    SHA-256 is sent.
+    Where the last one is not a user's, or is more than text (a tool's result, an image), all of them are in the scope,
+    so that only the same conversation is the same question. scope: further fields of the data API's scope. salt: JSON
+    of whatever else must agree; only its SHA-256 is sent.
     """
     *history, last = messages
     text = _text(last.get("content")) if last.get("role") == "user" else None
@@ -34,7 +31,7 @@ def ask(messages: Sequence[Message], *, scope: Mapping[str, Any], salt: Any) -> 
         return Question(text, {**scope, "history": history, "salt": digest(salted)})
     spoken = (_text(m.get("content")) for m in reversed(messages) if m.get("role") == "user")
     label = next(filter(None, spoken), "(no text)")
-    return Question(label, {**scope, "history": [*messages], "salt": digest([salt, "whole"])}, exact=True)
+    return Question(label, {**scope, "history": [*messages], "salt": digest([salt, "whole"])})
 
 
 def digest(value: Any) -> str:

@@ -55,12 +55,16 @@ def stored(cache: Cache) -> Stored:
     """Waits until so many entries are there: LiteLLM stores after it has answered."""
 
     async def stored(count: int) -> None:
-        end = time.monotonic() + 10
-        while len(cache.listed()) < count:
-            assert time.monotonic() < end, "nothing was stored"
-            await asyncio.sleep(0.005)
+        await until(lambda: len(cache.listed()) == count)
 
     return stored
+
+
+async def until(comes_true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not comes_true():
+        assert time.monotonic() < end, "it did not come true"
+        await asyncio.sleep(0.005)
 
 
 def call(question: str, answer: str = "Another answer.", **changed: Any) -> dict[str, Any]:
@@ -196,6 +200,7 @@ async def test_litellms_controls_work(connect: Connect, stored: Stored, cache: C
     assert entry["expiresAt"] is not None
     assert complete(CLOSE, cache={"s-maxage": 1e-9}) == "Another answer."
     assert (await acomplete(FAR, cache={"no-cache": True})) == "Another answer."
+    await stored(3)
 
 
 async def test_an_incomplete_answer_is_not_stored(connect: Connect, cache: Cache) -> None:
@@ -236,7 +241,10 @@ async def test_a_cache_that_nobody_answers_for_breaks_no_call(
     assert complete(ASKED, "In late winter.") == "In late winter."
     assert await acomplete(ASKED, "In late winter.") == "In late winter."
     assert (await dead.backend.test_connection())["status"] == "failed"
-    warned = [record for record in caplog.records if record.name == "semcache.clients"]
-    assert warned
-    assert {record.levelno for record in warned} == {logging.WARNING}
-    assert not any("pear" in record.getMessage() for record in warned)
+
+    def warned() -> list[logging.LogRecord]:
+        return [record for record in caplog.records if record.name == "semcache.clients"]
+
+    await until(lambda: len(warned()) == 4)
+    assert {record.levelno for record in warned()} == {logging.WARNING}
+    assert not any("pear" in record.getMessage() for record in warned())
