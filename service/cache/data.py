@@ -101,7 +101,8 @@ async def list_entries(
 
 def _identity(cache: OpenCache, prompt: Prompt) -> Identity:
     namespace = Namespace(cache.tenant.name, cache.row.name)
-    return identify_prompt(prompt.text, prompt.scope, namespace=namespace, policy=KeyPolicy())
+    keys = KeyPolicy(share=cache.policy.share, trust_image_urls=cache.policy.trust_image_urls)
+    return identify_prompt(prompt.text, prompt.scope, namespace=namespace, policy=keys)
 
 
 def _ask(cache: OpenCache, prompt: Prompt) -> Ask:

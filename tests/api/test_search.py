@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from calls import Cache, assert_problem, new_cache
 
@@ -131,6 +132,25 @@ def test_a_scope_parts_exactly_and_by_similarity_and_explain_names_the_part(
         (near,) = explained.json()["neighbours"]
         assert near["scopeDiffersIn"] == [part]
         assert "other_scope" in near["obstacles"]
+
+
+@pytest.mark.parametrize(("share", "others"), [("tenant", [ANSWER]), ("user", [])])
+def test_users_share_answers_as_the_policy_says(http: httpx.Client, share: str, others: list[str]) -> None:
+    cache = new_cache(http, share=share)
+    cache.store(ASKED, ANSWER, scope={"user": "ann"})
+    for prompt in (ASKED, CLOSE):
+        assert cache.responses(prompt, scope={"user": "ann"}) == [ANSWER]
+        assert cache.responses(prompt, scope={"user": "bob"}) == others
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_an_image_by_url_stands_for_its_content_where_the_policy_trusts_it(http: httpx.Client, trusted: bool) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/pear.png"}}
+    scope = {"history": [{"role": "user", "content": [image]}, {"role": "assistant", "content": "A pear tree."}]}
+    cache = new_cache(http, trustImageUrls=trusted)
+    cache.store(ASKED, ANSWER, scope=scope)
+    found = cache.look(CLOSE, scope=scope)
+    assert (len(found["data"]), found["reason"] == "image_by_url") == ((1, False) if trusted else (0, True))
 
 
 def test_equal_scopes_agree_whatever_their_spelling(cache: Cache) -> None:
