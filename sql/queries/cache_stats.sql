@@ -33,5 +33,5 @@ cross join (
     from semcache.request_log r
     where r.tenant_id = %(tenant_id)s
       and r.cache_id = %(cache_id)s
-      and (%(since)s::timestamptz is null or r.at >= %(since)s)
+      and r.at >= coalesce(%(since)s::timestamptz, '-infinity')
 ) served

@@ -9,6 +9,6 @@ select
 from semcache.cache c
 where c.tenant_id = %(tenant_id)s
   and c.deleted_at is null
-  and (%(after)s::text is null or c.name > %(after)s)
+  and c.name > coalesce(%(after)s::text, '')
 order by c.name
 limit %(limit)s

@@ -26,6 +26,9 @@ where e.tenant_id = %(tenant_id)s
   and e.cache_id = %(cache_id)s
   and e.epoch = c.epoch
   and (e.expires_at is null or e.expires_at > now())
-  and (%(after_at)s::timestamptz is null or (e.created_at, e.entry_id) > (%(after_at)s, %(after_id)s::uuid))
+  and (e.created_at, e.entry_id) > (
+      coalesce(%(after_at)s::timestamptz, '-infinity'),
+      coalesce(%(after_id)s::uuid, '00000000-0000-0000-0000-000000000000')
+  )
 order by e.created_at, e.entry_id
 limit %(limit)s

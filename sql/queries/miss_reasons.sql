@@ -6,6 +6,6 @@ from semcache.request_log r
 where r.tenant_id = %(tenant_id)s
   and r.cache_id = %(cache_id)s
   and r.outcome in ('miss', 'bypass', 'refresh', 'error')
-  and (%(since)s::timestamptz is null or r.at >= %(since)s)
+  and r.at >= coalesce(%(since)s::timestamptz, '-infinity')
 group by r.reason
 order by requests desc, r.reason
