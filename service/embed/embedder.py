@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.embed.batching import Batcher
+from service.embed.batching import Batcher, Run
 from service.embed.local import LocalModel, open_local
 from service.embed.memory import TextMemory
 from service.embed.remote import RemoteModel
@@ -84,9 +84,7 @@ class Embedder:
         if remembered is not None:
             self._memory_hits += 1
             return remembered
-        vector = await self._batcher.embed(text)
-        self._memory.put(text, vector)
-        return vector
+        return await self._batcher.embed(text)
 
     async def embed_many(self, texts: Sequence[str]) -> list[Result]:
         """The vector or the error of each text, in order."""
@@ -125,7 +123,7 @@ async def _open_local(settings: Settings, memory: TextMemory) -> Embedder:
         dimensions=local.exported.dimensions,
         max_tokens=local.exported.max_tokens,
     )
-    batcher = Batcher(local.embed, lambda texts: of_like_length(texts, settings.embedder_batch))
+    batcher = Batcher(remembering(local.embed, memory), lambda texts: of_like_length(texts, settings.embedder_batch))
     return Embedder(info, local, batcher, memory)
 
 
@@ -144,8 +142,23 @@ async def _open_remote(settings: Settings, memory: TextMemory) -> Embedder:
         max_tokens=remote.max_tokens,
         probe=remote.probe,
     )
-    batcher = Batcher(remote.embed, lambda texts: texts[: settings.embedder_batch], REMOTE_CONCURRENCY)
+    batcher = Batcher(
+        remembering(remote.embed, memory), lambda texts: texts[: settings.embedder_batch], REMOTE_CONCURRENCY
+    )
     return Embedder(info, remote, batcher, memory)
+
+
+def remembering(run: Run, memory: TextMemory) -> Run:
+    """Remembers vectors in the step that ends their batch, so that no equal text comes between the two."""
+
+    async def run_and_remember(texts: Sequence[str]) -> Sequence[Result]:
+        results = await run(texts)
+        for text, result in zip(texts, results, strict=True):
+            if not isinstance(result, SemcacheError):
+                memory.put(text, result)
+        return results
+
+    return run_and_remember
 
 
 def of_like_length(texts: Sequence[str], most: int) -> list[str]:
