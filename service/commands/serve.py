@@ -30,7 +30,7 @@ GRACE = 10
 KEEP_ALIVE = 75
 
 
-def serve(
+def serve(  # noqa: PLR0917 - typer makes flags of them, none is positional
     host: Annotated[str | None, typer.Option(help="Address to listen on. [SEMCACHE_HOST, 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. [SEMCACHE_PORT, 8080]")] = None,
     upstream: Annotated[

@@ -49,7 +49,7 @@ class Connection(AsyncConnection[Row]):
 
 logger = logging.getLogger("semcache.database")
 
-# Every statement here is written for one plan that is right for all parameters, so none is planned twice: a small scope's
+# Every statement is written for one plan that is right for all parameters, so none is planned twice: a small scope's
 # neighbours took a third less. No lookup wants a sequential scan, whatever the statistics of the moment say.
 CONFIGURE = """
 select
