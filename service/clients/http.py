@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
-from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -42,7 +41,7 @@ class CacheClient:
         self._timeout = timeout
         self._http = httpx.Client(base_url=self._base, headers=self._headers, timeout=timeout)
         # Connections belong to the event loop that opened them.
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._by_loop: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     def search(self, question: Question) -> str | None:
         """The answer that may be served; None on a miss."""
@@ -83,6 +82,8 @@ class CacheClient:
             raise RuntimeError("the client of the cache is closed")
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
+            for ended in [known for known in self._by_loop if known.is_closed()]:
+                self._by_loop.pop(ended, None)
             self._by_loop[loop] = httpx.AsyncClient(base_url=self._base, headers=self._headers, timeout=self._timeout)
         return self._by_loop[loop]
 

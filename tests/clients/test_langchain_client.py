@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -73,6 +74,16 @@ async def test_a_paraphrase_hits_in_async_calls_and_across_the_two_ways(semcache
     assert (await asked.ainvoke(CLOSE)).text == "In late winter."
     assert asked.invoke(CLOSE).text == "In late winter."
     assert (await asked.ainvoke(FAR)).text == "Another answer."
+
+
+def test_one_cache_serves_one_event_loop_after_another(semcache: PgSemcache) -> None:
+    async def ask(question: str) -> str:
+        answer = await model(semcache).ainvoke(question)
+        await semcache.client._here().aclose()
+        return answer.text
+
+    assert [asyncio.run(ask(question)) for question in (ASKED, CLOSE, CLOSE)] == ["In late winter."] * 3
+    assert len(semcache.client._by_loop) == 1
 
 
 IMAGE = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
