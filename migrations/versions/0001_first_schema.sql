@@ -338,7 +338,7 @@ create table lease (
     confirmed bigint not null default 0
 );
 
-comment on table lease is 'Who may do something until when: a replica trust its memory (name replica:…), a worker run a task (name task:…).';
+comment on table lease is 'Who may do something until when: a replica trust its memory (name replica:…), a worker run a task (name task:…), a replica ask the model for all (name flight:…).';
 comment on column lease.name is 'What is leased.';
 comment on column lease.holder is 'The process that holds it.';
 comment on column lease.expires_at is 'When it ends unless renewed, by the database''s clock.';

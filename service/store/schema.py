@@ -228,6 +228,7 @@ request_log = Table(
     _refers("cache_id"),
     _column("scope_key", LargeBinary, null=True),
     _column("session", Text, null=True),
+    _column("turn", LargeBinary, null=True),
     _column("entry_id", Uuid, null=True),
     _column("outcome", Text),
     _column("reason", Text),
@@ -238,6 +239,7 @@ request_log = Table(
     _column("tokens_spent", Integer),
     _column("cost_ms", REAL, null=True),
     Index("request_log_cache", "cache_id", "at"),
+    Index("request_log_turn", "turn", postgresql_where=text("turn is not null")),
     Index("request_log_at", "at", postgresql_using="brin"),
 )
 
