@@ -54,7 +54,8 @@ async def test_another_tokenizer_is_another_model_at_once(
 async def test_an_answer_with_another_fingerprint_asks_for_another_look(upstream: FakeUpstream, start: Start) -> None:
     shows(upstream)
     body = chat("Which sail for a kite?")
-    answers = [Reply(json=chat_body(text) | {"system_fingerprint": f"vllm-{text}"}) for text in ("One", "Two", "Three")]
+    names = ("One", "Two", "Three", "Four", "Five")
+    answers = [Reply(json=chat_body(text) | {"system_fingerprint": f"vllm-{text}"}) for text in names]
     upstream.on("sail", *answers)
     async with Asker((await start(probe_interval=3600)).base) as asker:
         assert (await asker.stored(body)).text == "One"
@@ -67,7 +68,12 @@ async def test_an_answer_with_another_fingerprint_asks_for_another_look(upstream
                 pass
         assert got.text == "Three"
         assert len([call for call in upstream.calls if call.target == "/version"]) > looks
-        # what the new one said was not kept as the old one's
+        # what the new one said was not kept as the old one's, which comes back
+        shows(upstream)
+        assert (await asker.ask(chat("Which sail for a raft?"))).text == "Four"
+        async with asyncio.timeout(20):
+            while (await asker.ask(body, cache_control="only-if-cached")).cache != "HIT":
+                pass
         assert (await asker.ask(chat("Which sail for a boat?"))).cache == "MISS"
 
 
