@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from types import TracebackType
 from typing import Self
 
@@ -51,18 +52,16 @@ class Relay:
         self.down()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
-        try:
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # also when it is cancelled before it begins
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             if self._is_up:
                 await self._relay(reader, writer)
-        except (OSError, asyncio.CancelledError):
-            pass
-        finally:
-            self._tasks.discard(task)
-            writer.transport.abort()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._flows.wait()
@@ -71,10 +70,10 @@ class Relay:
         try:
             await asyncio.wait(flows, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            back.transport.abort()
             for flow in flows:
                 flow.cancel()
             await asyncio.gather(*flows, return_exceptions=True)
-            back.transport.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host = str(self._target.query.get("host") or self._target.host)
