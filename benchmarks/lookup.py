@@ -164,7 +164,10 @@ def start(url: str, what: Sequence[str], ready: str, **more: str) -> tuple[subpr
     """A process that serves HTTP, and its port."""
     with create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    own = {"SEMCACHE_DATABASE_URL": url, "SEMCACHE_EMBEDDER_MEMORY": "0", "SEMCACHE_PORT": str(port)}
+    own = ({"SEMCACHE_DATABASE_URL": url} if url else {}) | {
+        "SEMCACHE_EMBEDDER_MEMORY": "0",
+        "SEMCACHE_PORT": str(port),
+    }
     process = subprocess.Popen([sys.executable, *what], env=os.environ | own | more, stdout=subprocess.DEVNULL)
     for _ in range(600):
         try:
