@@ -1,6 +1,6 @@
 """A real vLLM behind the proxy with the cache off, exact only, and full: the same stream, the same clients, one run.
 
-The model is the tiny random one of `tests/vllm`, on the CPU, and writes up to `--tokens` tokens for each answer; what it
+The model is the tiny random one of `tests/vllm`, on the CPU, and writes up to `--tokens` tokens an answer; what it
 says is noise, so nothing is said of answers here, only of load. The stream is the beginning of `stream_open.jsonl`
 (SEMCACHE_DATA_DIR); repeats are its own. Wants `make test-vllm` to have made its environment.
 
