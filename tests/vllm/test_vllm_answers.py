@@ -125,6 +125,7 @@ async def test_other_endpoints_answer_the_same_however_it_comes(
     assert [seen.cache for seen in (new, missed, again)] == [None, "MISS", "HIT"]
     assert new == missed == other == again
     assert new.usage
+    assert len({seen.id for seen in (new, missed, other, again)}) == 4
     assert (await ask(direct, stream=True)).kinds == (other if other.kinds else again).kinds
 
 
