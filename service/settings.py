@@ -91,7 +91,7 @@ class Settings(BaseSettings):
         description='what is declared of served models, as {"name": {"revision": "v2", "quantization": "fp8"}}; '
         "stored answers are shared only where all of it agrees",
     )
-    probe_interval: float = Field(120.0, gt=0, description="how often served models are looked at for a change")
+    probe_interval: float = Field(30.0, gt=0, description="how often served models are looked at for a change")
     probe_patience: float = Field(
         1.0, ge=0, description="how long a request waits for the first look at its model before it passes the cache by"
     )
