@@ -20,6 +20,7 @@ join semcache.scope s using (scope_id)
 join semcache.model m using (model_id)
 where e.epoch = c.epoch
   and c.deleted_at is null
+  and e.quarantined_at is null
   and (e.expires_at is null or e.expires_at > now())
 order by u.hits desc, u.last_hit_at desc;
 

@@ -19,6 +19,7 @@ left join semcache.entry_usage u using (entry_id)
 where u.entry_id is null
   and e.epoch = c.epoch
   and c.deleted_at is null
+  and e.quarantined_at is null
   and (e.expires_at is null or e.expires_at > now())
 order by o.bytes desc, e.created_at;
 
