@@ -9,6 +9,8 @@ language plpgsql
 set search_path from current
 as $$
 begin
+    perform set_config('synchronous_commit', 'off', true); -- a crash may cost the last second of the log, no request waits
+
     insert into request_log (
         at, tenant_id, cache_id, scope_key, session, turn, entry_id, outcome, reason,
         similarity, latency_ms, stages, tokens_saved, tokens_spent, cost_ms
