@@ -2,7 +2,7 @@
 
 What counts for a cache is whether the true nearest entry is found where it is near enough to be served, so recall is
 given for all queries and for those whose nearest is above the floor. Vectors: real texts of the data folder
-(SEMCACHE_DATA_DIR) where it is there, filled up with mixtures of them; else questions of our own and mixtures. Queries:
+(SEMCACHE_BENCH_DATA) where it is there, filled up with mixtures of them; else questions of our own and mixtures. Queries:
 texts and vectors that are not stored.
 
     python benchmarks/recall.py [--rows 100000] [--queries 500] [--floor 0.9] [--json FILE]
@@ -35,7 +35,7 @@ from service.store.rows import EmbedderId, Found, ScopeId, ScopeRow
 
 HALF = 1e-3  # half precision moves a similarity by less than this
 HEADERS = ("index", "probes / ef", "recall@1", "recall@1 above floor", "p50 ms", "p99 ms")
-DATA = Path(os.environ.get("SEMCACHE_DATA_DIR", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("SEMCACHE_BENCH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILES = (("intents_clinc150", "text"), ("intents_banking77", "text"), ("questions_nq_open", "text"))
 
 

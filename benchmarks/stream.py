@@ -6,21 +6,20 @@ scan finds.
 
     python benchmarks/stream.py [--thresholds 0.95] [--no-guards] [--requests 12031] [--json FILE]
 
-reads `stream_open.jsonl` in the folder that SEMCACHE_DATA_DIR names.
+reads `stream_open.jsonl` in the folder that SEMCACHE_BENCH_DATA names.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from typing import Any
 
 import numpy as np
 from lookup import SERVICE, start
 from setting import HttpClient, own_database, post, write_json
-from threshold import DATA, RESAMPLES, Outcome, Stream, load, rates, replay, show
+from threshold import RESAMPLES, Outcome, Stream, load, rates, replay, show, stream_file
 
 
 def serve_stream(
@@ -54,9 +53,7 @@ def disagreements(through_rest: Outcome, replayed: Outcome) -> int:
 
 
 def main(args: argparse.Namespace) -> None:
-    path = DATA / "stream_open.jsonl"
-    if not path.exists():
-        sys.exit(f"{path} is not there; name its folder in SEMCACHE_DATA_DIR")
+    path = stream_file()
     rows = [json.loads(line) for line in path.read_text().splitlines()][: args.requests]
     stream = load(path)
     stream = Stream(stream.texts[: len(rows)], stream.answers[: len(rows)], stream.cosines, stream.words)

@@ -8,7 +8,7 @@ repeats of one question be right or wrong together; state the wider.
 
     python benchmarks/threshold.py [--thresholds 0.86,0.9] [--guards] [--json FILE]
 
-reads `stream_open.jsonl` in the folder that SEMCACHE_DATA_DIR names.
+reads `stream_open.jsonl` in the folder that SEMCACHE_BENCH_DATA names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,7 @@ from service.policy.guards.checks import check
 from service.policy.guards.features import Features, extract
 from service.settings import Settings
 
-DATA = Path(os.environ.get("SEMCACHE_DATA_DIR", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("SEMCACHE_BENCH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SWEEP = (None, *(round(0.8 + 0.005 * step, 3) for step in range(40)))
 RESAMPLES = 2000
 NEIGHBOURS = 4
@@ -72,6 +73,14 @@ async def embed_all(texts: Sequence[str]) -> NDArray[np.float32]:
     finally:
         await embedder.close()
     return np.stack([result for result in results if isinstance(result, np.ndarray)])
+
+
+def stream_file() -> Path:
+    """The labelled stream, or the end of the program with a word on where to find it."""
+    path = DATA / "stream_open.jsonl"
+    if not path.exists():
+        sys.exit(f"{path} is not there; name the folder of labelled data in SEMCACHE_BENCH_DATA")
+    return path
 
 
 def load(path: Path) -> Stream:
@@ -169,7 +178,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     sweep = [float(word) for word in options.thresholds.split(",")] if options.thresholds else SWEEP
-    stream = load(DATA / "stream_open.jsonl")
+    stream = load(stream_file())
     answers = int(stream.answers.max()) + 1
     weights = np.random.default_rng(0).multinomial(answers, np.full(answers, 1 / answers), size=RESAMPLES)
     print("percent, each with 95 % intervals [Wilson] [resampled by answer]")

@@ -2,7 +2,7 @@
 
 The model is the tiny random one of `tests/vllm`, on the CPU, and writes up to `--tokens` tokens an answer; what it
 says is noise, so nothing is said of answers here, only of load. The stream is the beginning of `stream_open.jsonl`
-(SEMCACHE_DATA_DIR); repeats are its own. Wants `make test-vllm` to have made its environment.
+(SEMCACHE_BENCH_DATA); repeats are its own. Wants `make test-vllm` to have made its environment.
 
     python benchmarks/vllm.py [--requests 600] [--clients 16] [--tokens 64] [--json FILE]
 """
@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / 
 from lookup import SERVICE, start
 from setting import HttpClient as Plain
 from setting import Times, own_database, post, table, write_json
-from threshold import DATA
+from threshold import stream_file
 
 from tests.vllm.server import MODEL, PYTHON, Vllm
 
@@ -75,7 +75,7 @@ def _drain(queue: Iterator[str], lock: threading.Lock) -> Iterator[str]:
 
 
 def main(args: argparse.Namespace) -> None:
-    texts = [json.loads(line)["text"] for line in (DATA / "stream_open.jsonl").read_text().splitlines()]
+    texts = [json.loads(line)["text"] for line in stream_file().read_text().splitlines()]
     texts = texts[: args.requests]
     rows: list[list[Any]] = []
     with tempfile.TemporaryDirectory() as folder, own_database() as url:

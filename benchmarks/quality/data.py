@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("SEMCACHE_DATA_DIR", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("SEMCACHE_BENCH_DATA", ROOT.parent / "shared" / "data"))
 VECTORS = ROOT / "benchmarks" / "results" / "vectors"
 
 Floats = NDArray[np.float32]
