@@ -2,8 +2,8 @@
 
 What counts for a cache is whether the true nearest entry is found where it is near enough to be served, so recall is
 given for all queries and for those whose nearest is above the floor. Vectors: real texts of the data folder
-(SEMCACHE_BENCH_DATA) where it is there, filled up with mixtures of them; else questions of our own and mixtures. Queries:
-texts and vectors that are not stored.
+(SEMCACHE_BENCH_DATA) where it is there, filled up with mixtures of them; else questions of our own and mixtures.
+Queries: texts and vectors that are not stored.
 
     python benchmarks/recall.py [--rows 100000] [--queries 500] [--floor 0.9] [--json FILE]
 """
