@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import floor
 from typing import Any
 from uuid import UUID
 
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
-from service.cache.lookup import Ask, features_of, look_up
+from service.cache.lookup import EXACT, FILLING, Ask, Looked, features_of, look_up
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
+from service.policy.decision import FLOOR
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.store import entries
 from service.store.database import Row
+from service.store.rows import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,13 @@ async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> E
     neighbours = await _neighbours(runtime, cache, ask, looked.threshold, limit)
     found = looked.found
     return Explanation(
-        outcome="hit" if looked.strategy == "exact" else "semantic_hit" if found else "miss",
+        outcome="hit" if looked.strategy == EXACT else "semantic_hit" if found else "miss",
         reason=looked.reason,
         threshold=looked.threshold,
         entry_id=found.entry_id if found else None,
         similarity=found.similarity if found else looked.nearest,
         neighbours=neighbours,
-        would_change=_would_change(found is not None, looked.threshold, neighbours),
+        would_change=_would_change(looked, ask.identity.text, neighbours),
     )
 
 
@@ -80,11 +83,14 @@ async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, threshold: f
 
 def _neighbour(cache: OpenCache, row: Row, ask: Ask, threshold: float) -> Neighbour:
     differs = scope_differences(row, ask.identity)
-    guards = check(features_of(ask.identity.text or ""), features_of(semantic_text(row["prompt"]) or ""))
+    text = semantic_text(row["prompt"])
+    guards = check(features_of(ask.identity.text or ""), features_of(text or ""))
     fired = [f"guard_{v.guard}" for v in guards if v.outcome is not Outcome.PASS] if cache.policy.guards else []
     checks = {
         "other_scope": bool(differs),
-        "below_threshold": row["similarity"] < threshold,
+        "below_floor": row["similarity"] < FLOOR,
+        "below_threshold": threshold < 1 and row["similarity"] < threshold,
+        "other_text": threshold >= 1 and text != ask.identity.text,
         "other_attributes": any(row["attributes"].get(k) != v for k, v in ask.attributes.items()),
         "expired": row["expired"],
         "quarantined": row["quarantined"],
@@ -111,17 +117,38 @@ def scope_differences(row: Mapping[str, Any], identity: Identity) -> list[str]:
     return model + sampling + parts or ["canonical_version"]
 
 
-def _would_change(hit: bool, threshold: float, neighbours: list[Neighbour]) -> str:
+def _would_change(looked: Looked, text: str | None, neighbours: list[Neighbour]) -> str:
+    if looked.found is not None:
+        return _would_miss(looked, looked.found, text)
+    if barred := _bars_neighbours(looked):
+        return barred
     if not neighbours:
         return "Nothing near is stored in this cache: only storing an answer would change it."
-    if hit:
-        return f"A threshold above {neighbours[0].similarity:.4f} would make it a miss, unless it is the same request."
     nearest = neighbours[0]
-    if nearest.obstacles == ["below_threshold"]:
-        return f"A threshold of at most {nearest.similarity:.4f} instead of {threshold:.4f} would make it a hit."
+    if nearest.obstacles in (["below_threshold"], ["other_text"]):
+        least = min(floor(nearest.similarity * 10_000), 9_999) / 10_000
+        return f"A threshold of at most {least:.4f} instead of {looked.threshold:.4f} would make it a hit."
     if nearest.obstacles:
         return f"The nearest entry would have to be free of: {', '.join(nearest.obstacles)}."
-    return "The nearest entry has nothing in its way but the request itself allows no neighbours, or its text differs."
+    return "Nothing stands in the way of the nearest entry, but the lookup did not come to it: ask again."
+
+
+def _bars_neighbours(looked: Looked) -> str | None:
+    """Why the lookup did not come to judge a neighbour, and what would help; None where it did."""
+    if looked.reason == "mode_off":
+        return "The cache's mode is off: only another mode would let anything be looked up."
+    if looked.reason == FILLING:
+        return "The prompt's variants are still being filled: further answers to it would have to be stored."
+    if looked.reason != "no_entry" and looked.decision is None:
+        return f"No neighbour may be served ({looked.reason}): at most an answer stored for this very request would be."
+    return None
+
+
+def _would_miss(looked: Looked, found: Found, text: str | None) -> str:
+    """At a threshold of 1 only the same text is served, and that at any threshold."""
+    if looked.strategy == EXACT or semantic_text(found.prompt) == text:
+        return "The stored prompt is the same, so no threshold would make it a miss: only the end of the entry would."
+    return f"A threshold above {found.similarity:.4f}, or of 1, would make it a miss."
 
 
 __all__ = ["Explanation", "Neighbour", "explain"]

@@ -268,4 +268,4 @@ def _born_after(ask: Ask) -> datetime | None:
     return None if ask.max_age is None else datetime.now(UTC) - timedelta(seconds=ask.max_age)
 
 
-__all__ = ["EXACT", "SEMANTIC", "Ask", "Looked", "look_up", "look_up_stale"]
+__all__ = ["EXACT", "FILLING", "SEMANTIC", "Ask", "Looked", "look_up", "look_up_stale"]

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
+from service.policy.decision import FLOOR
 
 DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
@@ -50,7 +51,9 @@ class CachePolicy(BaseModel):
 
     decision: Literal["threshold"] = Field("threshold", description="how a near entry is judged")
     similarity_threshold: Similarity = Field(
-        DEFAULT_THRESHOLD, description="least cosine similarity of a semantic hit; callers may only raise it"
+        DEFAULT_THRESHOLD,
+        description="least cosine similarity of a semantic hit; callers may only raise it, and whatever it is "
+        f"nothing below {FLOOR} is served",
     )
     guards: bool = Field(
         True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"

@@ -213,12 +213,55 @@ def test_explain_says_what_would_change_the_verdict(cache: Cache) -> None:
     assert (said["outcome"], said["entryId"]) == ("semantic_hit", entry)
     assert said["neighbours"][0]["id"] == entry
     assert said["neighbours"][0]["obstacles"] == []
-    assert said["neighbours"][1]["obstacles"] == ["below_threshold"]
+    assert said["neighbours"][1]["obstacles"] == ["below_floor", "below_threshold"]
     assert said["similarity"] == cache.look(CLOSE)["data"][0]["similarity"]
     strict = cache.post("explain", {"prompt": CLOSE, "similarityThreshold": 0.9999}).json()
     assert strict["outcome"] == "miss"
-    assert f"{said['similarity']:.4f}" in strict["wouldChange"]
+    assert f"at most {str(said['similarity'])[:6]} " in strict["wouldChange"], "rounded down, or it would stay a miss"
     assert len(cache.post("explain", {"prompt": CLOSE, "limit": 1}).json()["neighbours"]) == 1
     inline = cache.look(CLOSE, explain=True)["explanation"]
     assert inline["neighbours"][0]["id"] == entry
     assert cache.http.get(f"{cache.path}/stats").json()["lookups"] == 2, "explaining counts as no lookup"
+
+
+def would_change(cache: Cache, prompt: str, **fields: Any) -> str:
+    return str(cache.post("explain", {"prompt": prompt, **fields}).json()["wouldChange"])
+
+
+def test_explain_is_true_of_a_prompt_that_is_matched_exactly(cache: Cache) -> None:
+    long = "The ledger of the salt barge, line by line. " * 100
+    cache.store(long, "Read.")
+    assert "(text_too_long)" in would_change(cache, f"{long} again")
+    assert "no threshold would make it a miss" in would_change(cache, long)
+    exact = new_cache(cache.http, mode="exact")
+    exact.store(ASKED, ANSWER)
+    assert "(exact_only)" in would_change(exact, CLOSE)
+
+
+def test_explain_is_true_of_a_cache_that_is_off(cache: Cache) -> None:
+    cache.store(ASKED, ANSWER)
+    cache.http.patch(cache.path, json={"policy": {"mode": "off"}})
+    assert "mode is off" in would_change(cache, ASKED)
+
+
+def test_explain_speaks_of_the_entry_that_was_served_not_of_the_nearest(cache: Cache) -> None:
+    cache.store(ASKED, ANSWER)
+    cache.store(CLOSE, "Elsewhere.", scope={"system": "Another."})
+    said = cache.post("explain", {"prompt": CLOSE}).json()
+    assert said["neighbours"][0]["scopeDiffersIn"] == ["system"]
+    assert f"above {said['similarity']:.4f}" in said["wouldChange"]
+
+
+def test_no_threshold_helps_below_the_floor(cache: Cache) -> None:
+    low = new_cache(cache.http, similarityThreshold=0.1, guards=False)
+    low.store("Which bread goes with soup?", "Rye.")
+    said = low.post("explain", {"prompt": ASKED}).json()
+    assert "below_floor" in said["neighbours"][0]["obstacles"]
+    assert "threshold of at most" not in said["wouldChange"]
+
+
+def test_a_threshold_of_one_wants_the_same_text(cache: Cache) -> None:
+    cache.store(ASKED, ANSWER)
+    said = cache.post("explain", {"prompt": CLOSE, "similarityThreshold": 1}).json()
+    assert said["neighbours"][0]["obstacles"] == ["other_text"]
+    assert "threshold of at most 0." in said["wouldChange"]
