@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
+from service.commands.target import DatabaseUrl, DataDir, end_on_hangup, open_target, read_settings
 from service.settings import Settings
 from service.store import migrate
 from service.telemetry.logs import configure_logging
@@ -24,6 +24,7 @@ def worker(
     """Run the periodic tasks. Any number may run: each task is done by one at a time."""
     settings = read_settings(data_dir=data_dir, database_url=database_url)
     configure_logging(settings.log_level)
+    end_on_hangup()
     with open_target(settings) as target:
         if target.embedded:
             migrate.upgrade(target.url)

@@ -18,7 +18,7 @@ import typer
 import uvicorn
 
 from service.api.app import create_app
-from service.commands.target import DatabaseUrl, DataDir, Target, open_target, read_settings
+from service.commands.target import DatabaseUrl, DataDir, Target, end_on_hangup, open_target, read_settings
 from service.errors import Code, SemcacheError
 from service.settings import Settings
 from service.store import migrate, tenants
@@ -59,6 +59,7 @@ def serve(  # noqa: PLR0917 - typer makes flags of them, none is positional
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises these again when it is done; so we leave through the finally blocks
         signal.signal(number, lambda *_: sys.exit(0))
+    end_on_hangup()
     with _listen(settings) as listener, open_target(settings) as target:
         if target.embedded:
             migrate.upgrade(target.url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,12 @@ def read_settings(**flags: Any) -> Settings:
     return Settings(**given)
 
 
+def end_on_hangup() -> None:
+    """A terminal that is closed ends us as SIGTERM does, unless we were started with nohup."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+
 @contextmanager
 def open_target(settings: Settings) -> Iterator[Target]:
     """The database of the settings; an embedded one is started, or joined, and let go at the end."""
@@ -59,4 +66,4 @@ def open_target(settings: Settings) -> Iterator[Target]:
         server.release()
 
 
-__all__ = ["DataDir", "DatabaseUrl", "Target", "open_target", "read_settings"]
+__all__ = ["DataDir", "DatabaseUrl", "Target", "end_on_hangup", "open_target", "read_settings"]

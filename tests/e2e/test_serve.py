@@ -34,6 +34,15 @@ def test_it_greets_and_ends_with_worker_and_postgres_within_seconds(serve: Any, 
     assert "Traceback" not in err
 
 
+def test_closing_its_terminal_ends_it_with_worker_and_postgres(serve: Any, data_dir: Path) -> None:
+    service = serve("--data-dir", str(data_dir))
+    below, server = service.family, postmaster(data_dir)
+    for process in (service.process, *below):
+        process.send_signal(signal.SIGHUP)
+    assert service.process.wait(20) == 0
+    assert not [process for process in (*below, server) if lives(process)]
+
+
 def test_a_request_in_flight_is_answered_before_the_end(serve: Any, data_dir: Path) -> None:
     service = serve("--data-dir", str(data_dir), "--without-worker")
     entries = [{"prompt": f"Who rings bell {n} of the old tower?", "response": str(n)} for n in range(200)]
