@@ -42,8 +42,12 @@ def tasks(settings: Settings) -> list[Task]:
 
 
 async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
-    """Run all tasks until `stop` is set; a task in progress is ended by the database's own rules."""
+    """Run all tasks until `stop` is set; a task in progress is ended by the database's own rules.
+
+    Raises: SemcacheError(DATABASE_UNAVAILABLE) where the database cannot be used at the start.
+    """
     db = Database(url, Limits(pool_min=1, pool_max=4, bulk_timeout=3600.0), role="semcache_worker")
+    await db.verify()
     await db.open()
     loops = [asyncio.create_task(_repeat(db, task), name=f"semcache {task.name}") for task in tasks(settings)]
     await stop.wait()

@@ -195,18 +195,28 @@ class Database:
         return True
 
     async def verify(self) -> None:
-        """Connect once as the pool does. Raises: SemcacheError(DATABASE_UNAVAILABLE) with Postgres' own reason."""
+        """Connect once as the pool does.
+
+        Raises: SemcacheError(DATABASE_UNAVAILABLE) with Postgres' own reason, or with the grant that is missing.
+        """
         watchdog: asyncio.TimerHandle | None = None
         try:
             connection = await Connection.connect(self._url, connect_timeout=2, autocommit=True)
             watchdog = asyncio.get_running_loop().call_later(self._limits.timeout, _cut, connection)
             async with connection:
-                await self._configure(connection)
+                await self._configure_or_ask_for_role(connection)
         except psycopg.Error as error:
             raise _unavailable(f"the database cannot be used: {reason(error)}") from error
         finally:
             if watchdog is not None:
                 watchdog.cancel()
+
+    async def _configure_or_ask_for_role(self, connection: Connection) -> None:
+        try:
+            await self._configure(connection)
+        except psycopg.errors.InsufficientPrivilege as error:
+            mend = f"as a superuser: grant {self._role} to {connection.info.user};"
+            raise _unavailable(f"the database cannot be used: {reason(error)}; {mend}") from error
 
     def _new_pool(self) -> AsyncConnectionPool[Connection]:
         return AsyncConnectionPool(

@@ -85,13 +85,21 @@ def state(url: str) -> State:
     """Where a database stands. Reads only; needs no right but to connect and to use the schema."""
     head = str(ScriptDirectory.from_config(_config(None)).get_current_head())
     with _reasons(), psycopg.connect(url, connect_timeout=5) as connection:
-        found = connection.execute("select to_regclass('semcache.alembic_version')").fetchone()
-        if found is None or found[0] is None:
-            return State(None, head, ())
-        row = connection.execute("select version_num from semcache.alembic_version").fetchone()
-        if row is None:
-            return State(None, head, ())
-        applied: list[tuple[str, bytes]] = connection.execute("select path, checksum from semcache.sql_file").fetchall()
+        try:
+            return _state(connection, head)
+        except psycopg.errors.InsufficientPrivilege as error:
+            mend = f"as a superuser: grant semcache_app to {connection.info.user}; for a worker: grant semcache_worker"
+            raise SemcacheError(Code.DATABASE_UNAVAILABLE, f"the database refuses: {reason(error)}; {mend}") from error
+
+
+def _state(connection: psycopg.Connection, head: str) -> State:
+    found = connection.execute("select to_regclass('semcache.alembic_version')").fetchone()
+    if found is None or found[0] is None:
+        return State(None, head, ())
+    row = connection.execute("select version_num from semcache.alembic_version").fetchone()
+    if row is None:
+        return State(None, head, ())
+    applied: list[tuple[str, bytes]] = connection.execute("select path, checksum from semcache.sql_file").fetchall()
     return State(row[0], head, tuple(file.path for file in outdated(dict(applied))))
 
 

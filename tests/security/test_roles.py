@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from processes import run
 from sqlalchemy import make_url
 from stored import TENANT, VECTOR, Cached, cached
 
@@ -109,6 +110,22 @@ async def test_membership_in_the_app_role_is_enough_for_the_service(login: str) 
         await _everything_that_the_service_does(db)
     finally:
         await db.close()
+
+
+def test_a_worker_without_its_role_ends_and_says_what_to_grant(login: str) -> None:
+    status, _, err = run("pgsemcache", "worker", "--database-url", login)
+    assert status == 1
+    assert "as a superuser: grant semcache_worker to semcache_test_login;" in err
+    assert "Traceback" not in err
+
+
+def test_a_service_without_its_role_ends_and_says_what_to_grant(login: str, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("revoke semcache_app from semcache_test_login")
+    status, _, err = run("pgsemcache", "serve", "--port", "0", "--database-url", login)
+    assert status == 1
+    assert "as a superuser: grant semcache_app to semcache_test_login;" in err
+    assert "Traceback" not in err
 
 
 async def _everything_that_the_service_does(db: Database) -> None:
