@@ -8,9 +8,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DEFAULT_TENANT = "default"
@@ -24,12 +34,26 @@ def _from_json(value: Any) -> Any:
         raise ValueError("must be JSON") from None
 
 
+def _web_address(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("must be an address as http://host:8000/v1")
+    return value
+
+
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+
+
 class UpstreamTarget(BaseModel):
     """One model server: its base URL, which ends in /v1, and its bearer token."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: str
+    url: WebAddress
     key: SecretStr | None = None
 
 
@@ -70,7 +94,7 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
 
-    upstream: str | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
+    upstream: WebAddress | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
     upstream_key: SecretStr | None = Field(None, description="bearer token for the model server")
     upstreams: Annotated[dict[str, UpstreamTarget], NoDecode, BeforeValidator(_from_json)] = Field(
         default_factory=dict,
@@ -120,9 +144,12 @@ class Settings(BaseSettings):
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
         None,
+        validate_default=True,
         description="a sentence-transformers name or path, or the remote model's name; unset: the bundled MiniLM",
     )
-    embedder_url: str | None = Field(None, description="OpenAI-compatible base of a remote embedder, ends in /v1")
+    embedder_url: WebAddress | None = Field(
+        None, validate_default=True, description="OpenAI-compatible base of a remote embedder, ends in /v1"
+    )
     embedder_key: SecretStr | None = Field(None, description="bearer token for the remote embedder")
     embedder_dimensions: int | None = Field(
         None, ge=1, le=4000, description="length of the remote embedder's vectors; unset: asked once"
@@ -141,7 +168,9 @@ class Settings(BaseSettings):
     embedder_memory: int = Field(10_000, ge=0, description="texts whose vectors are remembered")
 
     pool_min: int = Field(2, ge=0, description="database connections kept open")
-    pool_max: int = Field(10, ge=1, description="most database connections")
+    pool_max: int = Field(
+        10, ge=1, validate_default=True, description="most database connections, at least SEMCACHE_POOL_MIN"
+    )
     database_timeout: float = Field(2.0, gt=0, description="longest wait for one database operation")
     bulk_timeout: float = Field(120.0, gt=0, description="longest wait for a bulk delete, statistics or explain")
     breaker_failures: int = Field(3, ge=1, description="database failures in a row that open the circuit breaker")
@@ -166,6 +195,20 @@ class Settings(BaseSettings):
     max_page: int = Field(500, ge=1, description="most rows of one page")
     max_attributes: int = Field(16, ge=0, description="most attributes of an entry")
     max_tags: int = Field(32, ge=0, description="most tags of an entry")
+
+    @field_validator("embedder_model", "embedder_url")
+    @classmethod
+    def _remote_embedder_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if not value and info.data.get("embedder") == "remote":
+            raise ValueError("must be set for a remote embedder (SEMCACHE_EMBEDDER=remote)")
+        return value
+
+    @field_validator("pool_max")
+    @classmethod
+    def _pool_holds_its_least(cls, value: int, info: ValidationInfo) -> int:
+        if value < info.data.get("pool_min", 0):
+            raise ValueError("must be at least SEMCACHE_POOL_MIN")
+        return value
 
 
 __all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "DeclaredModel", "Settings", "UpstreamTarget"]

@@ -18,10 +18,16 @@ async def healthz() -> Response:
     return Response(dumps({"status": "ok"}), media_type="application/json")
 
 
-@router.get("/readyz", summary="The service can answer lookups", responses={503: {"description": "not yet, and why"}})
+@router.get(
+    "/readyz",
+    summary="The database answers and the embedder was tried; without it only exact matches are served",
+    responses={503: {"description": "not yet, and what it waits for"}},
+)
 async def readyz(runtime: RuntimeOf) -> Response:
     waiting = _waiting_for(runtime)
-    body = {"status": "waiting" if waiting else "ready", "waitingFor": waiting}
+    failure = runtime.embedder.failure
+    status = "waiting" if waiting else "degraded" if failure else "ready"
+    body = {"status": status, "waitingFor": waiting} | ({"embedder": f"not open: {failure}"} if failure else {})
     return Response(dumps(body), 503 if waiting else 200, media_type="application/json")
 
 

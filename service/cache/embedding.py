@@ -15,7 +15,7 @@ from service.store import embedders
 from service.store.database import Database
 from service.store.rows import EmbedderId
 
-UNREAD = frozenset({Code.TEXT_TOO_LONG, Code.FOREIGN_SCRIPT})
+UNREAD = frozenset({Code.TEXT_TOO_LONG, Code.FOREIGN_SCRIPT, Code.TEXT_UNREADABLE})
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0)
 
 logger = logging.getLogger("semcache.embedder")
@@ -36,6 +36,11 @@ class EmbedderSlot:
     def tried(self) -> bool:
         """Whether the first attempt to open the embedder has ended, well or not."""
         return self._tried.is_set()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the embedder is not open after an attempt; None where it is, or where none has ended."""
+        return self._failure.detail if self._open is None and self.tried else None
 
     @property
     def embedder(self) -> Embedder | None:

@@ -78,6 +78,9 @@ def test_a_service_starts_without_its_embedder_and_finds_it_later(
     remote = {"embedder": "remote", "embedder_url": embeddings.url, "embedder_model": "enc", "embedder_timeout": 0.5}
     with running_service(settings.model_copy(update=remote)) as service:
         cache = Cache(service.http, "default")
+        readiness = service.http.get("/readyz").json()
+        assert (readiness["status"], readiness["waitingFor"]) == ("degraded", [])
+        assert readiness["embedder"].startswith("not open: ")
         assert_problem(cache.post("entries", {"prompt": ASKED, "response": "x"}), Code.EMBEDDER_UNAVAILABLE)
         cache.send("PATCH", "", {"policy": {"mode": "exact"}})
         embeddings.reply = None
@@ -85,6 +88,7 @@ def test_a_service_starts_without_its_embedder_and_finds_it_later(
         while cache.post("entries", {"prompt": ASKED, "response": "above the stove"}).status_code != 201:
             assert time.monotonic() < deadline
         assert cache.responses(NEAR) == ["above the stove"]
+        assert service.http.get("/readyz").json() == {"status": "ready", "waitingFor": []}
 
 
 def test_another_model_under_the_same_name_is_a_generation_of_its_own(
