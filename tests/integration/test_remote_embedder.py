@@ -2,8 +2,8 @@ import asyncio
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from fakes.embeddings import SIZE, embedding_server
+from pydantic import ValidationError
 
 from service.embed import remote
 from service.embed.embedder import open_embedder
