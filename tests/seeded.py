@@ -118,7 +118,7 @@ def _scope(connection: psycopg.Connection[Any], tenant: str, rows: int, embedder
     found = connection.execute("select scope_id, cache_id from scope where tenant_id = %s", (tenant_id,)).fetchone()
     assert found is not None
     now = datetime.now(UTC)
-    cache = CacheRow(TenantId(tenant_id), CacheId(found[1]), "seeded", {}, 0, now, now)
+    cache = CacheRow(TenantId(tenant_id), CacheId(found[1]), "seeded", {}, 0, 0, now, now)
     return Scope(cache, ScopeRow(ScopeId(found[0]), None), EmbedderId(embedder_id))
 
 

@@ -95,9 +95,14 @@ class Session:
             "variants": 1,
         }
         arguments |= changes
+        if "changes" not in arguments:
+            arguments["changes"] = self.changes(arguments["cache_id"])
         if "scope_id" not in arguments:
             arguments["scope_id"] = self.scope(cache_id=arguments["cache_id"])
         return self.call("store_entry", **arguments)
+
+    def changes(self, cache_id: int | None = None) -> int:
+        return int(self.one("select changes from semcache.cache where cache_id = %(id)s", id=cache_id or self.cache_id))
 
     def entry(self, entry_id: UUID) -> dict[str, Any] | None:
         rows = self.rows("select * from semcache.entry where entry_id = %(id)s", id=entry_id)

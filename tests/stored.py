@@ -40,13 +40,16 @@ class Cached:
         return scope, found[0] if found else None
 
     async def store(self, prompt: str, *, tags: list[str] | None = None) -> Stored:
-        return await entries.store(
+        cache = await caches.find(self.db, self.cache.tenant_id, self.cache.name)
+        stored = await entries.store(
             self.db,
-            self.cache,
+            cache,
             new_entry(self.scope_id, prompt, tags or []),
             embedder_id=self.embedder_id,
             vector=VECTOR,
         )
+        assert stored is not None
+        return stored
 
 
 def new_entry(scope_id: ScopeId, prompt: str, tags: list[str]) -> NewEntry:
@@ -82,6 +85,7 @@ async def cached(db: Database, tenant: str = TENANT) -> Cached:
         config="{}",
     )
     stored = await entries.store(db, cache, new_entry(scope_id, "first", []), embedder_id=embedder_id, vector=VECTOR)
+    assert stored is not None
     return Cached(db, cache, scope_id, key("scope"), embedder_id, stored.entry_id, uuid4())
 
 

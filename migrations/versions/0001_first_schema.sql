@@ -47,6 +47,7 @@ create table cache (
     name text not null check (name ~ '^[A-Za-z0-9_.:-]{1,128}$'),
     policy jsonb not null default '{}',
     epoch bigint not null default 0,
+    changes bigint not null default 0,
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),
     deleted_at timestamptz
@@ -61,6 +62,7 @@ comment on column cache.tenant_id is 'The tenant that owns the cache.';
 comment on column cache.name is 'The cacheId of the REST API.';
 comment on column cache.policy is 'What the operator set; keys that are absent have the defaults of the release.';
 comment on column cache.epoch is 'Counts flushes. Only entries of the current epoch are served.';
+comment on column cache.changes is 'Counts flushes, changes of the policy and bulk deletes. An answer that was asked for before the last of them is not stored.';
 comment on column cache.created_at is 'When the cache was made.';
 comment on column cache.updated_at is 'When its policy last changed or it was last flushed.';
 comment on column cache.deleted_at is 'When the cache was deleted; its rows are removed in the background.';

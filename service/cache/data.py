@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.cache.directory import OpenCache
+from service.cache.directory import OpenCache, reopen_cache
 from service.cache.explain import Explanation
 from service.cache.explain import explain as explain_ask
 from service.cache.lookup import EXACT, SEMANTIC, Ask, Looked, look_up
@@ -71,11 +71,9 @@ async def store(
 
     Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
-    identity = _identity(cache, prompt)
-    return await store_answer(
-        runtime,
-        cache,
-        New(
+    while True:
+        identity = _identity(cache, prompt)
+        new = New(
             identity=identity,
             prompt=prompt.text,
             answer=text_answer("chat", response, identity.scope.model.name),
@@ -83,8 +81,10 @@ async def store(
             attributes=prompt.attributes,
             tags=tags,
             ttl_ms=ttl_ms,
-        ),
-    )
+        )
+        if (kept := await store_answer(runtime, cache, new)) is not None:
+            return kept
+        cache = await reopen_cache(runtime, cache.tenant, cache.row.name)
 
 
 async def read_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> EntryRow:

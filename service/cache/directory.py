@@ -70,10 +70,15 @@ async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
     if known is not None:
         return known
     mark = runtime.memory.mark
-    row = await caches.find(runtime.db, tenant.tenant_id, name)
-    found = OpenCache(tenant, row, read_policy(row.policy))
-    runtime.memory.remember_named(key, row.cache_id, found, mark=mark)
+    found = await reopen_cache(runtime, tenant, name)
+    runtime.memory.remember_named(key, found.row.cache_id, found, mark=mark)
     return found
+
+
+async def reopen_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
+    """The cache as the database has it now, whatever is remembered. Raises: SemcacheError(CACHE_NOT_FOUND)."""
+    row = await caches.find(runtime.db, tenant.tenant_id, name)
+    return OpenCache(tenant, row, read_policy(row.policy))
 
 
 async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, limit: int) -> list[OpenCache]:
@@ -82,4 +87,4 @@ async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, li
     return [OpenCache(tenant, row, read_policy(row.policy)) for row in rows]
 
 
-__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache", "recently_authenticated"]
+__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache", "recently_authenticated", "reopen_cache"]

@@ -100,10 +100,14 @@ async def _keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange) 
         variants=plan.ask.variants,
     )
     try:
-        return (await store_answer(runtime, cache, new)).stored.entry_id
+        kept = await store_answer(runtime, cache, new)
     except SemcacheError as error:
         logger.info("an answer was not stored: %s", error.code.slug)
         return None
+    if kept is None:
+        logger.info("an answer was not stored: invalidated")
+        return None
+    return kept.stored.entry_id
 
 
 def _fingerprint(answer: Answer) -> str | None:

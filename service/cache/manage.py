@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.cache.directory import OpenCache
+from service.cache.directory import OpenCache, reopen_cache
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
@@ -50,8 +50,7 @@ async def change_policy(runtime: Runtime, cache: OpenCache, changes: dict[str, A
     read_policy(changes, cache.row.policy)
     invalidation = await caches.change_policy(runtime.db, cache.row, changes)
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
-    row = await caches.find(runtime.db, cache.tenant.tenant_id, cache.row.name)
-    return OpenCache(cache.tenant, row, read_policy(row.policy))
+    return await reopen_cache(runtime, cache.tenant, cache.row.name)
 
 
 async def delete_cache(runtime: Runtime, cache: OpenCache) -> None:

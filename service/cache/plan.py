@@ -24,6 +24,7 @@ from service.identity.request import (
 from service.identity.tier import Tier
 from service.policy.cache_policy import CachePolicy
 from service.policy.controls import Controls, tighten_mode, tighten_ttl
+from service.store.rows import CacheRow
 
 UNKNOWN_MODEL = "model_identity_unknown"
 
@@ -39,6 +40,7 @@ _IDENTIFY = {
 class Plan:
     """bypass: why the cache is passed by, in one word. ttl_ms: of the entry; None: it does not expire."""
 
+    cache: CacheRow
     ask: Ask
     bypass: str | None
     refreshes: bool
@@ -65,16 +67,17 @@ class Plan:
 
     @property
     def flight(self) -> Hashable:
-        """What requests that may share one call have in common."""
+        """What requests that may share one call have in common. A change of the cache parts those before and after."""
         identity = self.identity
         text = identity.text if self.near else None
-        return (identity.scope.key, text, self.ask.pick) if text else (identity.exact_key, self.ask.pick)
+        alike = (identity.scope.key, text) if text else identity.exact_key
+        return self.cache.cache_id, self.cache.changes, alike, self.ask.pick
 
     @property
     def flight_name(self) -> str:
         """The same among replicas, for exactly equal requests; it shows nothing of them."""
-        pick = self.ask.pick.to_bytes(2, "big")
-        return "flight:" + hashlib.sha256(b"flight" + self.identity.exact_key + pick).hexdigest()
+        parts = f"flight {self.cache.cache_id} {self.cache.changes} {self.ask.pick} ".encode()
+        return "flight:" + hashlib.sha256(parts + self.identity.exact_key).hexdigest()
 
 
 def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None) -> Plan:
@@ -95,7 +98,7 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None) -> Plan
         client_answers=policy.client_answers,
     )
     stores = bypass is None and not controls.no_store and ttl_ms != 0
-    return Plan(ask, bypass, controls.refresh, stores, ttl_ms)
+    return Plan(cache.row, ask, bypass, controls.refresh, stores, ttl_ms)
 
 
 def _identity(call: Call, cache: OpenCache, model: ModelIdentity) -> Identity:

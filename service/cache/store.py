@@ -46,8 +46,10 @@ class Kept:
     exact_only: str | None
 
 
-async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept:
+async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | None:
     """Store an answer; once this returns it is committed, and no replica serves an older one for the request.
+
+    None where the cache was flushed, changed or deleted from since it was opened: nothing is stored then.
 
     Raises: SemcacheError with DATABASE_UNAVAILABLE, EMBEDDER_UNAVAILABLE or CACHE_NOT_FOUND; nothing is stored then.
     """
@@ -75,6 +77,8 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept:
         embedder_id=embedder_id,
         vector=vector,
     )
+    if stored is None:
+        return None
     await runtime.coherence.invalidated(stored.invalidation_id, cache.row.cache_id, new.identity.exact_key)
     return Kept(stored, exact_only)
 

@@ -39,7 +39,7 @@ select semcache.ensure_scope(
 STORE_ENTRY = """
 select entry_id, invalidation_id
 from semcache.store_entry(
-    %(tenant_id)s, %(cache_id)s, %(scope_id)s, %(exact_key)s, %(attributes_key)s,
+    %(tenant_id)s, %(cache_id)s, %(changes)s, %(scope_id)s, %(exact_key)s, %(attributes_key)s,
     %(prompt)s, %(prompt_verbatim)s::json, %(attributes)s, %(tags)s, %(provenance)s, %(ttl_ms)s, %(payload)s::json,
     %(prompt_tokens)s, %(completion_tokens)s, %(cost_ms)s::real, %(embedder_id)s, %(vector)s::halfvec,
     %(variants)s
@@ -164,8 +164,11 @@ async def ensure_scope(
 
 async def store(
     db: Database, cache: CacheRow, entry: NewEntry, *, embedder_id: EmbedderId | None, vector: Vector | None
-) -> Stored:
-    """Store one answer, as one of the entry's `variants`. When this returns it is committed."""
+) -> Stored | None:
+    """Store one answer, as one of the entry's `variants`. When this returns it is committed.
+
+    None where the cache has changed since `cache` was read: nothing is stored then.
+    """
     prompt, prompt_verbatim = to_columns(entry.prompt)
     async with db.tenant(cache.tenant_id) as connection:
         row = await connection.one(
@@ -173,6 +176,7 @@ async def store(
             {
                 "tenant_id": cache.tenant_id,
                 "cache_id": cache.cache_id,
+                "changes": cache.changes,
                 "scope_id": entry.scope_id,
                 "exact_key": entry.exact_key,
                 "attributes_key": entry.attributes_key,
@@ -191,7 +195,7 @@ async def store(
                 "variants": entry.variants,
             },
         )
-    return Stored(row["entry_id"], row["invalidation_id"])
+    return Stored(row["entry_id"], row["invalidation_id"]) if row["entry_id"] else None
 
 
 async def get(db: Database, cache: CacheRow, entry_id: UUID) -> EntryRow:

@@ -16,13 +16,14 @@ InvalidationId = NewType("InvalidationId", int)
 
 @dataclass(frozen=True, slots=True)
 class CacheRow:
-    """A cache with the policy keys that were set on it."""
+    """A cache with the policy keys that were set on it. `changes` counts flushes, bulk deletes and changes of these."""
 
     tenant_id: TenantId
     cache_id: CacheId
     name: str
     policy: dict[str, Any]
     epoch: int
+    changes: int
     created_at: datetime
     updated_at: datetime
 

@@ -83,6 +83,7 @@ cache = Table(
     _column("name", Text),
     _column("policy", JSONB),
     _column("epoch", BigInteger),
+    _column("changes", BigInteger),
     _at("created_at"),
     _at("updated_at"),
     _at("deleted_at", null=True),

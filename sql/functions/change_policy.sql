@@ -9,6 +9,7 @@ as $$
 begin
     update cache c
     set policy = jsonb_strip_nulls(c.policy || p_policy),
+        changes = c.changes + 1,
         updated_at = now()
     where c.tenant_id = p_tenant_id
       and c.cache_id = p_cache_id

@@ -1,5 +1,6 @@
 -- Delete the entries of a cache that fit a filter, or count them.
--- Caller: bulk DELETE of the data API. Locks: the rows, then record_invalidation's for the whole cache.
+-- Caller: bulk DELETE of the data API. Locks: the cache's row, so that no answer from before is stored meanwhile; the
+-- rows, then record_invalidation's for the whole cache.
 -- Bound: the cache. Errors: SC001 for an empty filter. A null or empty part of the filter does not narrow.
 -- Counts what the listing shows (current epoch, not expired); dead rows that fit go too, uncounted.
 
@@ -26,6 +27,13 @@ begin
             using errcode = 'SC001';
     end if;
 
+    if not p_dry_run then
+        update cache c
+        set changes = c.changes + 1
+        where c.tenant_id = p_tenant_id
+          and c.cache_id = p_cache_id;
+    end if;
+
     select array_agg(e.entry_id), count(*) filter (where e.epoch = c.epoch and (e.expires_at is null or e.expires_at > now()))
     into v_ids, deleted
     from entry e
@@ -39,8 +47,8 @@ begin
       and (p_model is null or m.name = p_model)
       and (p_older_than is null or e.created_at < p_older_than);
 
-    if not p_dry_run and v_ids is not null then
-        perform remove_entries(p_tenant_id, v_ids);
+    if not p_dry_run then
+        perform remove_entries(p_tenant_id, coalesce(v_ids, '{}'));
 
         insert into audit_log (tenant_id, cache_id, action, detail)
         values (p_tenant_id, p_cache_id, 'delete_entries', jsonb_build_object('deleted', deleted));

@@ -9,6 +9,7 @@ as $$
 begin
     update cache c
     set epoch = c.epoch + 1,
+        changes = c.changes + 1,
         updated_at = now()
     where c.tenant_id = p_tenant_id
       and c.cache_id = p_cache_id

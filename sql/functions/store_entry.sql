@@ -1,12 +1,15 @@
 -- Store one answer for one prompt. Of p_variants places for the same request and attributes an empty one is taken, or
--- one whose answer is dead, else the oldest answer is replaced.
+-- one whose answer is dead, else the oldest answer is replaced. Nothing is stored, and entry_id is null, where the cache was
+-- flushed, changed or deleted from since it had p_changes.
 -- Caller: the service, after a store by the data API or a complete answer of the model.
--- Locks: an advisory lock on the request, so that equal stores come one after the other; then record_invalidation's.
+-- Locks: the cache's row, shared, so that a change of it comes before or after; an advisory lock on the request, so that
+-- equal stores come one after the other; then record_invalidation's.
 -- Bound: one entry, its output, vector and usage, twice. Errors: SC404 when the cache is gone.
 
 create or replace function semcache.store_entry(
     p_tenant_id bigint,
     p_cache_id bigint,
+    p_changes bigint,
     p_scope_id bigint,
     p_exact_key bytea,
     p_attributes_key bytea,
@@ -30,22 +33,29 @@ set search_path from current
 as $$
 declare
     v_epoch bigint;
+    v_changes bigint;
     v_output_id bigint;
     v_entry_id uuid;
     v_expires_at timestamptz := now() + p_ttl_ms * interval '1 millisecond';
     v_known boolean;
     v_variant integer;
 begin
-    select c.epoch
-    into v_epoch
+    select c.epoch, c.changes
+    into v_epoch, v_changes
     from cache c
     where c.tenant_id = p_tenant_id
       and c.cache_id = p_cache_id
-      and c.deleted_at is null;
+      and c.deleted_at is null
+    for share;
 
     if not found then
         raise exception 'there is no such cache'
             using errcode = 'SC404';
+    end if;
+
+    if v_changes <> p_changes then
+        return next;
+        return;
     end if;
 
     perform pg_advisory_xact_lock(hashtextextended(encode(p_exact_key, 'hex'), p_cache_id));
@@ -119,8 +129,8 @@ begin
 end
 $$;
 
-comment on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) is
-    'Stores one answer for one prompt and returns its entry; invalidation_id is set when replicas may remember an older one.';
-revoke all on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) from public;
-grant execute on function semcache.store_entry(bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer)
+comment on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) is
+    'Stores one answer for one prompt and returns its entry; invalidation_id is set when replicas may remember an older one. All null where the cache was changed since p_changes.';
+revoke all on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) from public;
+grant execute on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer)
     to semcache_app, semcache_worker;

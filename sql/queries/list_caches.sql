@@ -4,6 +4,7 @@ select
     c.name,
     c.policy,
     c.epoch,
+    c.changes,
     c.created_at,
     c.updated_at
 from semcache.cache c

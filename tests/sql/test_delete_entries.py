@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,11 +54,21 @@ def test_a_dry_run_counts_what_then_goes(four: Session, narrow: dict[str, Any], 
     assert deleted["deleted"] == counted["deleted"]
     assert [row["prompt"] for row in four.rows("select prompt from entry order by prompt")] == list(left)
     assert four.count("output") == four.count("embedding") == len(left)
-    if deleted["deleted"]:
-        told = four.rows(
-            "select cache_id, exact_key from invalidation where invalidation_id = %(n)s", n=deleted["invalidation_id"]
-        )
-        assert told == [{"cache_id": four.cache_id, "exact_key": None}]
+    told = four.rows(
+        "select cache_id, exact_key from invalidation where invalidation_id = %(n)s", n=deleted["invalidation_id"]
+    )
+    assert told == [{"cache_id": four.cache_id, "exact_key": None}]
+
+
+def test_a_store_is_over_before_a_delete_looks(app: Session, session: Callable[..., Session]) -> None:
+    other = session()
+    with ThreadPoolExecutor(1) as pool:
+        with app.holding():
+            app.store("a", tags=["blue"])
+            deleting = pool.submit(delete, other, tags=["blue"])
+            app.waits(other)
+        assert deleting.result()["deleted"] == 1
+    assert app.count("entry") == 0
 
 
 def test_dead_rows_go_uncounted(four: Session) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -63,6 +64,27 @@ def test_after_a_flush_it_is_of_the_new_epoch(app: Session) -> None:
     entry = app.entry(app.store()["entry_id"])
     assert entry is not None
     assert entry["epoch"] == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("flush_cache", {}),
+        ("change_policy", {"policy": Jsonb({"mode": "off"})}),
+        (
+            "delete_entries",
+            {"attributes": None, "tags": ["none has it"], "model": None, "older_than": None, "dry_run": False},
+        ),
+    ],
+)
+def test_an_answer_from_before_a_change_of_the_cache_is_not_stored(
+    app: Session, function: str, arguments: dict[str, Any]
+) -> None:
+    before = app.changes()
+    app.call(function, tenant_id=app.tenant_id, cache_id=app.cache_id, **arguments)
+    assert app.store(changes=before) == {"entry_id": None, "expires_at": None, "invalidation_id": None}
+    assert app.count("entry") == app.count("output") == 0
+    assert app.store()["entry_id"] is not None
 
 
 def test_a_cache_that_is_gone_is_told(app: Session) -> None:
