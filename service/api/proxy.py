@@ -58,6 +58,8 @@ class Proxy:
         tasks = [asyncio.create_task(self._answer(scope, inbound, send)), asyncio.create_task(inbound.gone())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
         finally:
             for task in tasks:
                 task.cancel()

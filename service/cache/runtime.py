@@ -23,7 +23,7 @@ from service.telemetry.metrics import Metrics
 from service.upstream.answer import Endpoint
 from service.upstream.client import UpstreamClient
 
-GRACE = 5.0  # seconds that calls to the model have at shutdown to end and be stored
+GRACE = 3.0  # seconds that calls to the model have at shutdown to end and be stored
 
 
 @dataclass(frozen=True)

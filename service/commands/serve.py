@@ -25,7 +25,7 @@ from service.store import migrate, tenants
 from service.store.database import Database, Limits
 from service.telemetry.logs import configure_logging
 
-GRACE = 10
+GRACE = 5  # seconds for answers on their way; the runtime's own grace comes after it
 # Above the clients' own (5 s in OpenAI's), so that no request is sent into a connection that is just being closed.
 KEEP_ALIVE = 75
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
@@ -10,9 +11,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 from postgres_process import lives, postmaster
 from processes import run
+
+from tests.fakes.upstream import EVENTS, FakeUpstream, Reply
 
 ASKED, CLOSE = "How do I prune a pear tree?", "How can I prune a pear tree?"
 
@@ -111,3 +115,25 @@ def test_an_own_database_gets_a_worker_on_request(
         assert service.end() == 0
         psutil.wait_procs([worker], 10)
         assert not lives(worker)
+
+
+async def test_an_open_stream_does_not_hold_up_the_end(serve: Any, data_dir: Path) -> None:
+    never = asyncio.Event()
+    async with FakeUpstream() as upstream:
+        upstream.on(
+            "/v1/chat/completions",
+            Reply(headers={"content-type": EVENTS}, chunks=[b": first\n\n"] * 2, gates={1: never}),
+        )
+        where = ("--data-dir", str(data_dir), "--without-worker", "--upstream", upstream.url)
+        service = await asyncio.to_thread(serve, *where)
+        asked = {"model": "m", "stream": True, "messages": [{"role": "user", "content": ASKED}]}
+        async with (
+            httpx.AsyncClient(base_url=service.http.base_url, timeout=30) as http,
+            http.stream("POST", "/v1/chat/completions", json=asked) as answer,
+        ):
+            assert answer.status_code == 200
+            begun = time.monotonic()
+            assert await asyncio.to_thread(service.end) == 0
+            assert time.monotonic() - begun < 11
+        never.set()
+    assert "Traceback" not in service.process.stderr.read()
