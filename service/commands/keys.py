@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
@@ -19,6 +20,7 @@ from service.store.database import Database, Limits
 from service.store.rows import InvalidationId
 
 T = TypeVar("T")
+TENANT_NAME = re.compile("[A-Za-z0-9_.-]{1,64}")
 
 app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 
@@ -30,6 +32,8 @@ def create(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Make a key and print it, once. From the first key on nobody enters without one."""
+    if not TENANT_NAME.fullmatch(tenant):
+        raise SemcacheError(Code.INVALID_DATA, "--tenant: must be 1 to 64 of A-Z a-z 0-9 _ . -")
     key = f"sk-{secrets.token_urlsafe(32)}"
 
     async def work(db: Database) -> InvalidationId:

@@ -69,3 +69,15 @@ def test_a_port_in_use_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said.startswith(f"pgsemcache: cannot listen on 127.0.0.1:{port}: Address already in use")
     assert said.endswith("choose another --host or --port")
     assert not (tmp_path / "data").exists(), "nothing is made before it is known that it can be used"
+
+
+@pytest.mark.parametrize("name", ["", "north\n", "a b", "x" * 65, "ä"])
+def test_a_tenant_of_no_name_is_refused_before_a_database_is_made(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ["--data-dir", str(tmp_path / "data")]
+    monkeypatch.setattr(sys, "argv", ["pgsemcache", "keys", "create", "--tenant", name, *where])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert str(ended.value) == "pgsemcache: --tenant: must be 1 to 64 of A-Z a-z 0-9 _ . -"
+    assert not (tmp_path / "data").exists()
