@@ -1,10 +1,11 @@
 """A real vLLM behind the proxy with the cache off, exact only, and full: the same stream, the same clients, one run.
 
-The model is the tiny random one of `tests/vllm`, on the CPU, and writes up to `--tokens` tokens an answer; what it
-says is noise, so nothing is said of answers here, only of load. The stream is the beginning of `stream_open.jsonl`
-(SEMCACHE_BENCH_DATA); repeats are its own. Wants `make test-vllm` to have made its environment.
+The model is the tiny random one of `tests/vllm`, on the CPU. What it says is noise, so nothing is said of answers here,
+only of load; each answer has at least `--tokens` tokens and then ends by itself. The requests are drawn from the first
+texts of `stream_open.jsonl` (SEMCACHE_BENCH_DATA), four for each text, with the popularity of Zipf's law (0.9). Wants
+`make test-vllm` to have made its environment.
 
-    python benchmarks/vllm.py [--requests 600] [--clients 16] [--tokens 64] [--json FILE]
+    python benchmarks/vllm.py [--requests 500] [--clients 16] [--tokens 32] [--json FILE]
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import http.client
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -44,7 +46,13 @@ def ask(port: int, clients: int, texts: list[str], mode: str, tokens: int) -> Ti
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         for text in _drain(queue, lock):
             message = {"role": "user", "content": text}
-            body = {"model": MODEL, "temperature": 0, "max_tokens": tokens, "ignore_eos": False, "messages": [message]}
+            body = {
+                "model": MODEL,
+                "temperature": 0,
+                "min_tokens": tokens,
+                "max_tokens": 16 * tokens,
+                "messages": [message],
+            }
             begun = time.perf_counter()
             connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
             response = connection.getresponse()
@@ -76,7 +84,9 @@ def _drain(queue: Iterator[str], lock: threading.Lock) -> Iterator[str]:
 
 def main(args: argparse.Namespace) -> None:
     texts = [json.loads(line)["text"] for line in stream_file().read_text().splitlines()]
-    texts = texts[: args.requests]
+    pool = list(dict.fromkeys(texts))[: args.requests // 4]
+    popularity = [1 / (rank + 1) ** 0.9 for rank in range(len(pool))]
+    texts = random.Random(0).choices(pool, popularity, k=args.requests)
     rows: list[list[Any]] = []
     with tempfile.TemporaryDirectory() as folder, own_database() as url:
         models = Path(folder) / "models"
@@ -115,8 +125,8 @@ def _spent(server: Vllm) -> tuple[float, float]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=600)
+    parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--json")
     main(parser.parse_args())
