@@ -37,6 +37,7 @@ class Code(Enum):
     EMBEDDER_UNAVAILABLE = Kind(424, "/errors/embeddings/unavailable", "The embedder gave no vector")
     TEXT_TOO_LONG = Kind(422, "/errors/embeddings/text-too-long", "The text is longer than the embedder reads")
     FOREIGN_SCRIPT = Kind(422, "/errors/embeddings/foreign-script", "The embedder was not made for the text's script")
+    TEXT_UNREADABLE = Kind(422, "/errors/embeddings/text-unreadable", "The embedder cannot read all of the text")
     DIMENSION_MISMATCH = Kind(422, "/errors/embeddings/dimensions", "The vector's length does not fit")
     INTERNAL = Kind(500, "/errors/internal", "The service failed")
     UPSTREAM_UNREACHABLE = Kind(502, "/errors/upstream/unreachable", "The model server could not be reached")

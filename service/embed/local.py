@@ -14,17 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import combining
 
 import numpy as np
 
 from service.embed.models import ModelFiles, find_model, missing_extra
 from service.embed.vectors import Result, TextTooLong, encodable, unavailable, unit
-from service.errors import SemcacheError
+from service.errors import Code, SemcacheError
 
 FORMAT = 1
 
 # A text is refused by its beginning where that alone is too long, so that a megabyte costs no second.
 _CHARS_PER_TOKEN = 16
+# Zero-width joiners and the soft hyphen: a tokenizer may drop them, since they only shape a word.
+_SHAPING = frozenset("\u00ad\u200c\u200d")
 
 
 @dataclass(frozen=True)
@@ -68,31 +71,50 @@ class Pipeline:
         self.exported = exported
         self._session = onnxruntime.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._unknown = _unknown_id(self._tokenizer)
 
-    def embed(self, texts: Sequence[str]) -> list[Result]:
-        """One unit vector or error a text, in order. The texts are padded to the longest of them."""
+    def embed(self, texts: Sequence[str], *, unread: bool = False) -> list[Result]:
+        """One unit vector or error a text, in order. The texts are padded to the longest of them.
+
+        `unread`: give a vector for what the vocabulary lacks too, as the model does.
+        """
         dimensions = self.exported.dimensions
-        tokens = [self._tokens(self.exported.prompt + encodable(text)) for text in texts]
+        tokens = [self._tokens(self.exported.prompt + encodable(text), unread=unread) for text in texts]
         good = [ids for ids in tokens if isinstance(ids, list)]
         vectors = iter(self._run(good) if good else ())
         return [unit(next(vectors), dimensions) if isinstance(ids, list) else ids for ids in tokens]
 
-    def _tokens(self, text: str) -> list[int] | SemcacheError:
+    def _tokens(self, text: str, *, unread: bool) -> list[int] | SemcacheError:
         limit = self.exported.max_tokens
         if limit is not None and len(text) > limit * _CHARS_PER_TOKEN:
             whole_words = " ".join(text[: limit * _CHARS_PER_TOKEN].rsplit(None, 1)[:1])
-            if (count := len(self._encode(whole_words))) > limit:
+            if (count := len(self._encode(whole_words).ids)) > limit:
                 return TextTooLong(count, limit)
-        ids = self._encode(text)
+        encoding = self._encode(text)
+        ids: list[int] = encoding.ids
         if limit is not None and len(ids) > limit:
             return TextTooLong(len(ids), limit)
-        if not ids:
-            return unavailable("The text has no token that the embedder knows, so it has no vector.")
+        if not ids or not (unread or self._reads(text, encoding)):
+            return SemcacheError(
+                Code.TEXT_UNREADABLE,
+                "The embedder's vocabulary lacks a character or a word of the text, and texts that differ only there "
+                "would look alike. Match it exactly, or choose an embedder that reads it.",
+            )
         return ids
 
-    def _encode(self, text: str) -> list[int]:
-        encoding = self._tokenizer.encode(text, add_special_tokens=self.exported.special_tokens)
-        return list(encoding.ids)
+    def _reads(self, text: str, encoding: Any) -> bool:
+        return self._unknown not in encoding.ids and _covers(encoding.offsets, text) and not self._drops(text)
+
+    def _drops(self, text: str) -> bool:
+        """Whether an invisible character is gone before the text is cut into tokens, perhaps from within a word."""
+        normalizer = self._tokenizer.normalizer
+        if normalizer is None or text.isprintable():
+            return False
+        unseen = {c for c in set(text) - _SHAPING if not (c.isprintable() or c.isspace())}
+        return any(not normalizer.normalize_str(c) for c in unseen)
+
+    def _encode(self, text: str) -> Any:
+        return self._tokenizer.encode(text, add_special_tokens=self.exported.special_tokens)
 
     def _run(self, tokens: list[list[int]]) -> Any:
         ids = np.full((len(tokens), max(map(len, tokens))), self.exported.pad_id, dtype=np.int64)
@@ -102,6 +124,23 @@ class Pipeline:
             mask[row, : len(text)] = 1
         fed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         return self._session.run(None, {name: fed[name] for name in self.exported.inputs})[0]
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """The id that stands for whatever is not in the vocabulary; None where the model reads every byte."""
+    model = json.loads(tokenizer.to_str())["model"]
+    token = model.get("unk_token")
+    found: int | None = model.get("unk_id") if token is None else tokenizer.token_to_id(token)
+    return found
+
+
+def _covers(offsets: Sequence[tuple[int, int]], text: str) -> bool:
+    """Whether some token holds each character, but for space and accents, and there is one at all."""
+    end, left = 0, ""
+    for start, stop in offsets:
+        left += text[end:start]
+        end = max(end, stop)
+    return end > 0 and all(c.isspace() or combining(c) for c in left + text[end:])
 
 
 class LocalModel:

@@ -15,6 +15,9 @@ STORED = "How many pears fill a crate of 20 kg?"
         (STORED, "How many pears fill a crate of 30 kg?", "numbers"),
         ("Is it safe to reheat cooked rice?", "Is it unsafe to reheat cooked rice?", "negation"),
         ("Trains from Oslo to Bergen tomorrow", "Trains from Bergen to Oslo tomorrow", "direction"),
+        ("Is A ≠ B in every field?", "Is A = B in every field?", "symbols"),
+        ("Where can I store a résumé?", "Where can I store a resume?", "accents"),
+        ("How do I find a Polish teacher?", "How do I find a polish teacher?", "letter_case"),
     ],
 )
 def test_another_question_is_kept_apart_and_explained(cache: Cache, stored: str, asked: str, guard: str) -> None:
@@ -41,3 +44,12 @@ def test_a_script_that_the_embedder_cannot_read_is_matched_exactly(cache: Cache)
     missed = cache.look("阅览室几点开门？")
     assert missed["data"] == []
     assert missed["reason"] == "foreign_script"
+
+
+def test_a_text_with_a_character_that_the_embedder_cannot_read_is_matched_exactly(cache: Cache) -> None:
+    liked, disliked = "Which mood does 👍 show?", "Which mood does 👎 show?"
+    stored = cache.http.post(f"{cache.path}/entries", json={"prompt": liked, "response": "approval"})
+    assert (stored.status_code, stored.json()["exactOnly"]) == (201, "text_unreadable")
+    assert cache.look(liked)["data"][0]["searchStrategy"] == "exact"
+    missed = cache.look(disliked)
+    assert (missed["data"], missed["reason"]) == ([], "text_unreadable")

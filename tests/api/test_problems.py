@@ -31,6 +31,7 @@ STABLE = {
     "embedder_unavailable": (424, "/errors/embeddings/unavailable"),
     "text_too_long": (422, "/errors/embeddings/text-too-long"),
     "foreign_script": (422, "/errors/embeddings/foreign-script"),
+    "text_unreadable": (422, "/errors/embeddings/text-unreadable"),
     "dimension_mismatch": (422, "/errors/embeddings/dimensions"),
     "internal": (500, "/errors/internal"),
     "upstream_unreachable": (502, "/errors/upstream/unreachable"),
@@ -121,6 +122,13 @@ def test_a_body_that_is_no_json_is_malformed(cache: Cache, rest: str, body: byte
 def test_a_body_that_is_no_object_is_refused(cache: Cache, rest: str, body: bytes) -> None:
     got = cache.http.post(f"{cache.path}/{rest}", content=body, headers=JSON)
     assert_problem(got, Code.INVALID_DATA, "body: must be a JSON object")
+
+
+@pytest.mark.parametrize("rest", ["entries", "entries/search", "entries/batch-search", "explain", "feedback"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "json", ""])
+def test_a_body_that_is_not_said_to_be_json_is_refused(cache: Cache, rest: str, kind: str) -> None:
+    got = cache.http.post(f"{cache.path}/{rest}", content=b'{"prompt": "x"}', headers={"content-type": kind})
+    assert_problem(got, Code.INVALID_DATA, "content-type: application/json")
 
 
 def test_numbers_that_json_has_not_are_refused(cache: Cache) -> None:

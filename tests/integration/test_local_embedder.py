@@ -28,7 +28,12 @@ SENTENCES = (
 )
 ODD = ("", " ", "?", "\x00", "a\x00b", "  twice  spaced  ", "[CLS]", "x" * 300, "\u202e", "🚢" * 30, "A", "a")
 WORDS = " ".join(SENTENCES).split(" ")
-TEXTS = [*ODD, *SENTENCES, *(" ".join(WORDS[n % 40 : n % 40 + 1 + n // 2]) for n in range(1, 100))]
+LATIN = " ".join(SENTENCES[:2]).split(" ")
+TEXTS = [
+    *(*ODD, *SENTENCES),
+    *(" ".join(WORDS[n % 40 : n % 40 + 1 + n // 2]) for n in range(1, 100)),
+    *(" ".join(LATIN[n % 20 : n % 20 + 1 + n // 4]) for n in range(1, 100)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +73,20 @@ async def test_the_bundled_model_gives_the_vectors_of_sentence_transformers_for_
     wanted = np.load(made / "bundled.npy")
     compared = 0
     for text, vector, expected in zip(TEXTS, vectors, wanted, strict=True):
-        if not isinstance(vector, TextTooLong):
+        if isinstance(vector, SemcacheError):
+            assert vector.code in {Code.TEXT_TOO_LONG, Code.TEXT_UNREADABLE}
+        else:
             compared += 1
             assert np.abs(vector - expected).max() < 1e-5, text
             assert abs(np.linalg.norm(vector) - 1) < 1e-6
             assert vector.dtype == np.float32
-    assert compared > 0.9 * len(TEXTS)
+    assert compared > 0.6 * len(TEXTS)
 
 
 async def test_a_text_has_the_same_vector_alone_and_in_a_batch(opened):
     embedder = await opened(embedder_memory=0)
-    together = await embedder.embed_many(SENTENCES[:2] + ODD)
-    for text, vector in zip(SENTENCES[:2] + ODD, together, strict=True):
+    texts = [*SENTENCES[:2], "?", "A", "a", "[CLS]", "  twice  spaced  "]
+    for text, vector in zip(texts, await embedder.embed_many(texts), strict=True):
         assert np.abs(await embedder.embed(text) - vector).max() < 1e-5
 
 
@@ -101,7 +108,8 @@ async def test_any_pipeline_is_exported_whole_even_by_two_processes_after_a_cras
         TEXTS, await embedder.embed_many(TEXTS), np.load(made / f"{name}.npy"), strict=True
     ):
         if isinstance(vector, SemcacheError):
-            assert isinstance(vector, TextTooLong) if reads else not text.strip(" \x00\u202e"), text
+            known = {Code.TEXT_TOO_LONG, Code.TEXT_UNREADABLE} if reads else {Code.TEXT_UNREADABLE}
+            assert vector.code in known, text
         else:
             assert np.abs(vector - expected).max() < 1e-5, text
 
@@ -146,9 +154,26 @@ async def test_of_a_very_long_text_only_the_beginning_is_counted(opened):
     assert np.array_equal(await embedder.embed(" " * 100_000 + "boat"), await embedder.embed("boat"))
 
 
-async def test_lone_surrogates_are_embedded_like_the_replacement_character(opened):
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Rate this: 👍", "Solve ∑", "What is 龘?", "Decode " + "eA" * 60),
+        *("a \ufeff boat", "a bo\u202eat", "a bo\x00at", "a \udfff boat", "boat\u200b", "\ufeff", " "),
+    ],
+)
+async def test_a_text_that_the_vocabulary_cannot_tell_from_another_has_no_vector(opened, text):
     embedder = await opened()
-    assert np.array_equal(await embedder.embed("a \udfff boat"), await embedder.embed("a \ufffd boat"))
+    with pytest.raises(SemcacheError) as failure:
+        await embedder.embed(text)
+    assert failure.value.code is Code.TEXT_UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "text", ["A ⊂ B → 5 € ≤ 6 °C", "e\u0301te\u0301", "co\u00adoperate", "one\r\n\ttwo\u00a0three "]
+)
+async def test_symbols_of_the_vocabulary_accents_and_space_are_read(opened, text):
+    embedder = await opened()
+    assert isinstance(await embedder.embed(text), np.ndarray)
 
 
 async def test_equal_texts_in_flight_and_remembered_ones_are_embedded_once(opened):

@@ -35,6 +35,8 @@ class Guard(StrEnum):
     QUESTION = "question"
     NAMES = "names"
     LETTER_CASE = "letter_case"
+    ACCENTS = "accents"
+    SYMBOLS = "symbols"
     WORDING = "wording"
 
 
@@ -69,6 +71,8 @@ _RULES = MappingProxyType(
         Guard.QUESTION: order_rules.question,
         Guard.NAMES: meaning_rules.names,
         Guard.LETTER_CASE: literal_rules.letter_case,
+        Guard.ACCENTS: literal_rules.accents,
+        Guard.SYMBOLS: literal_rules.symbols,
         Guard.WORDING: meaning_rules.wording,
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from service.policy.guards.characters import accented, symbols
 from service.policy.guards.literals import cut_code, quotations
 from service.policy.guards.negation import negated
 from service.policy.guards.questions import question, without_chinese_question
@@ -13,7 +14,7 @@ from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
 from service.policy.guards.words import normalise, stem
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 _ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
 _PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
@@ -25,7 +26,8 @@ class Features:
 
     `content` are the stems of content words in order, `frame` the same sentence with `_` for each of them and
     only the words of relation left. A literal stands in `content` with its sigil: `#` number, `@` date or time,
-    `$` identifier or version.
+    `$` identifier or version. `inner` are the words, as written, whose letter case is the writer's choice: those
+    that begin no sentence, of a text that is neither all small nor all capital letters.
     """
 
     content: tuple[str, ...] = ()
@@ -47,6 +49,9 @@ class Features:
     languages: tuple[str, ...] = ()
     persons: tuple[str, ...] = ()
     cased: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
+    accented: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -90,12 +95,22 @@ def extract(text: str) -> Features:
         languages=tuple(sorted({t.word.language for t in tokens if t.word.language})),
         persons=tuple(t.word.person for t in tokens if t.word.person),
         cased=tuple(t.text for t in tokens if t.kind == "word"),
+        inner=_inner(tokens),
+        accented=accented(clean),
+        symbols=symbols(clean),
         script=(script,) if script else (),
     )
 
 
 def _values(tokens: list[Token], kind: str) -> tuple[str, ...]:
     return tuple(sorted(t.comparable for t in tokens if t.kind == kind))
+
+
+def _inner(tokens: list[Token]) -> tuple[str, ...]:
+    words = [t for t in tokens if t.kind == "word" and t.lower != "i"]
+    if all(t.text.islower() for t in words) or all(t.text.isupper() for t in words):
+        return ()
+    return tuple(t.text for t in words if not t.starts and t.role != "relation")
 
 
 def _roles(tokens: list[Token]) -> set[str]:

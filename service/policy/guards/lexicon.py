@@ -29,6 +29,12 @@ FILLERS = _words(
     的 了 吗 呢 吧 啊 呀 哦 嘛 我 你 您 他 她 它 们 请 是 有 就 都 也 很 着 过 地 得 这 那 个 些 一 下 想 要 会
     能 可 以 所 之 其"""
 )
+# Words that a capital gives another sense.
+CAPITONYMS = _words(
+    """august bath bill buffalo cancer catholic china cologne cork cuba danish earth english general german god
+    hamlet it japan java job lent lima march mark mars mass may mercury mobile natal nice orient pole polish python
+    reading rust scone shell sierra slough swede swift tangier turkey us venus"""
+)
 # What a request is wrapped in; it says that something is asked, not what.
 REQUESTS = _words(
     """tell know explain describe show say give want need like wish help assistance assist support ask question

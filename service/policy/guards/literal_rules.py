@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from service.policy.guards import lexicon as lx
+from service.policy.guards.characters import without_marks
 from service.policy.guards.contrast import Contrast, Finding, Outcome, apart, show
+from service.policy.guards.features import Features
 
 
 def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
@@ -78,12 +80,33 @@ def language(c: Contrast) -> Finding:
     return _sets(c.query.languages, c.stored.languages, one_sided=Outcome.GRAY)
 
 
+def symbols(c: Contrast) -> Finding:
+    a, b = c.query.symbols, c.stored.symbols
+    return (Outcome.BLOCK, show(*([ascii(s).strip("'") for s in side] for side in (a, b)))) if a != b else None
+
+
+def accents(c: Contrast) -> Finding:
+    """Words that differ in their accents only: año, ano. A name is often written without."""
+    left, right = apart(c.query.accented, c.stored.accented)
+    found = [*_unmarked(left, c.query, c.stored, right), *_unmarked(right, c.stored, c.query, left)]
+    return (Outcome.BLOCK, show(*zip(*found, strict=True))) if found else None
+
+
+def _unmarked(words: list[str], own: Features, other: Features, marked: list[str]) -> list[tuple[str, str]]:
+    if not words:
+        return []
+    others = {without_marks(w): w for w in [*map(str.lower, other.cased), *marked]}
+    pairs = [(w, others[bare]) for w in words if (bare := without_marks(w)) in others]
+    return [(w, v) for w, v in pairs if not (w in own.names and v in other.names)]
+
+
 def letter_case(c: Contrast) -> Finding:
-    """Texts that differ in letter case only, in a word that both writers could have capitalised."""
-    a, b = c.query.cased, c.stored.cased
-    if a == b or len(a) != len(b) or [w.lower() for w in a] != [w.lower() for w in b]:
+    """A word with a capital on one side only: one that has two senses, or any where nothing else differs."""
+    a, b = apart(c.query.inner, c.stored.inner)
+    if not a or not b:
         return None
-    different = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
-    if a[0][:1].isupper() == b[0][:1].isupper():
-        return Outcome.GRAY, show([x for x, _ in different], [y for _, y in different])
-    return None
+    same = [w.lower() for w in c.query.cased] == [w.lower() for w in c.stored.cased]
+    small = {w.lower(): w for w in b}
+    pairs = [(w, small[w.lower()]) for w in a if w.lower() in small and (same or w.lower() in lx.CAPITONYMS)]
+    different = [(v, w) for v, w in pairs if v[0].isupper() != w[0].isupper()]
+    return (Outcome.GRAY, show(*zip(*different, strict=True))) if different else None

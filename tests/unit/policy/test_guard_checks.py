@@ -53,6 +53,14 @@ APART = [
     (Guard.IDENTIFIERS, "Open the file a.txt", "Open the file b.txt"),
     (Guard.NAMES, "How long did Ada stay in Rome?", "How long did Ada stay in Oslo?"),
     (Guard.LETTER_CASE, "Where do I get a Polish rug?", "Where do I get a polish rug?"),
+    (Guard.LETTER_CASE, "Where can I find a Polish teacher?", "Where do I find a good polish teacher?"),
+    (Guard.ACCENTS, "Write a résumé for me", "Write a resume for me"),
+    (Guard.ACCENTS, "¿Cuántos años tienes?", "¿Cuántos anos tienes?"),
+    (Guard.ACCENTS, "が", "か"),
+    (Guard.SYMBOLS, "Rate this: 👍", "Rate this: 👎"),
+    (Guard.SYMBOLS, "Is A ⊂ B or not?", "Is A ⊄ B or not?"),
+    (Guard.SYMBOLS, "What is \u202e for?", "What is \ufeff for?"),
+    (Guard.SYMBOLS, "Wave 👋🏻 back", "Wave 👋🏿 back"),
     (Guard.WORDING, "Can a hamster eat carrots?", "Can a parrot eat carrots?"),
 ]
 
@@ -72,6 +80,14 @@ ALIKE = [
     ("Why do leaves change color?", "Why do leaves change colour?"),
     ("What is 2+2?", "What is 2 + 2?"),
     ("怎么去火车站？", "请问怎么去火车站"),
+    ("how do i reset my iphone", "How do I reset my iPhone"),
+    ("Tell me the capital of france", "What is the capital of France?"),
+    ("Polish the silver tray", "polish the silver tray"),
+    ("Which trains go to Zürich?", "Which trains go to Zurich?"),
+    ("Is e\u0301te\u0301 French?", "Is été French?"),
+    ("Bake it at 180 ℃", "Bake it at 180 °C"),
+    ("Would ❤️ fit here?", "Would ❤ fit here?"),
+    ("How do we co\u00adoperate?", "How do we cooperate?"),
 ]
 
 
