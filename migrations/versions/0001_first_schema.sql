@@ -44,7 +44,7 @@ comment on column api_key.revoked_at is 'When the key stopped opening anything; 
 create table cache (
     cache_id bigint generated always as identity primary key,
     tenant_id bigint not null references tenant,
-    name text not null check (name ~ '^[A-Za-z0-9_.:-]{1,128}$'),
+    name text not null check (name ~ '^[A-Za-z0-9_.:-]{1,128}$' and name not in ('.', '..')),
     policy jsonb not null default '{}',
     epoch bigint not null default 0,
     changes bigint not null default 0,

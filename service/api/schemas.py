@@ -49,6 +49,12 @@ def _some_text(value: str) -> str:
     return value
 
 
+def _no_dots_alone(value: str) -> str:
+    if value in {".", ".."}:
+        raise ValueError("must not be . or .., which clients take out of a path")
+    return value
+
+
 def _words(values: list[str]) -> list[str]:
     for value in values:
         if not value or len(value) > MAX_WORD or _UNPRINTABLE.search(value):
@@ -88,7 +94,7 @@ ScopeBody = Annotated[
 class NewCache(Body):
     model_config = example({"name": "faq", "policy": {"similarityThreshold": 0.95, "ttlMillis": 86_400_000}})
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$"), AfterValidator(_no_dots_alone)]
     policy: dict[str, Any] = Field(default_factory=dict)
 
 

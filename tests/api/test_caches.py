@@ -99,7 +99,7 @@ def test_a_name_is_taken_once_and_free_again_after_the_delete(cache: Cache) -> N
     assert cache.listed() == []
 
 
-@pytest.mark.parametrize("name", ["", "a b", "é", "x" * 129, "a/b", "a\x00", "\ud800"])
+@pytest.mark.parametrize("name", ["", "a b", ".", "..", "é", "x" * 129, "a/b", "a\x00", "\ud800"])
 def test_a_name_has_plain_characters(http: httpx.Client, name: str) -> None:
     assert_problem(send(http, "POST", "/v1/caches", {"name": name}), Code.INVALID_DATA, "name")
 
