@@ -8,7 +8,7 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
-from service.api.problems import UNREADABLE, read_body_validation
+from service.api.problems import UNREADABLE, read_body_validation, read_validation
 from service.cache.directory import OpenCache, authenticate, open_cache
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
@@ -56,12 +56,19 @@ async def visited_cache(request: Request, cache_id: str) -> OpenCache:
 
 async def read_body(request: Request, model: type[B]) -> B:
     """The body of a hot route. Raises: SemcacheError with MALFORMED_BODY or INVALID_DATA."""
+    if not _says_json(request):
+        raise read_validation([{"type": "model_type", "loc": ("body",), "msg": ""}])
     try:
         return model.model_validate(await request.json())
     except ValidationError as error:
         raise read_body_validation(error) from None
     except (ValueError, RecursionError):
         raise SemcacheError(Code.MALFORMED_BODY, UNREADABLE) from None
+
+
+def _says_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind.startswith("application/") and kind.endswith(("/json", "+json"))
 
 
 def documents(body: type[BaseModel]) -> dict[str, Any]:
