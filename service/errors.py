@@ -27,6 +27,7 @@ class Code(Enum):
     EMPTY_FILTER = Kind(400, "/errors/empty-filter", "A delete needs a filter", "SC001")
     MALFORMED_BODY = Kind(400, "/errors/malformed-body", "The body is not the JSON it should be")
     UNAUTHENTICATED = Kind(401, "/errors/unauthenticated", "The API key is missing, unknown or revoked")
+    FORBIDDEN_ORIGIN = Kind(403, "/errors/forbidden-origin", "Without API keys only this machine may ask")
     NO_UPSTREAM = Kind(404, "/errors/upstream/none", "No model server is set up for this request")
     CACHE_NOT_FOUND = Kind(404, "/errors/cache/not-found", "There is no such cache", "SC404")
     ENTRY_NOT_FOUND = Kind(404, "/errors/cache/entry/not-found", "There is no such entry", "SC405")

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from service.api import caches, entries, operations, problems
 from service.api.limits import BodyLimit
+from service.api.origins import LocalOrigins
 from service.api.proxy import ProxyRoute
 from service.api.request_id import RequestId
 from service.cache.runtime import build_runtime
@@ -46,6 +47,7 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app.include_router(operations.router)
     app.router.routes.append(ProxyRoute(runtime))
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.add_middleware(LocalOrigins, runtime=runtime)
     app.add_middleware(RequestId)
     return app
 

@@ -37,6 +37,11 @@ async def authenticate(runtime: Runtime, key: str | None) -> Tenant:
     return known
 
 
+async def keys_exist(runtime: Runtime) -> bool:
+    """Whether a key was ever made. Raises: SemcacheError(DATABASE_UNAVAILABLE)."""
+    return await tenants.any_key(runtime.db)
+
+
 def recently_authenticated(runtime: Runtime, key: str | None) -> Tenant | None:
     """Whose key this was when the database last said so, within SEMCACHE_KEY_GRACE.
 
@@ -87,4 +92,12 @@ async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, li
     return [OpenCache(tenant, row, read_policy(row.policy)) for row in rows]
 
 
-__all__ = ["OpenCache", "authenticate", "list_caches", "open_cache", "recently_authenticated", "reopen_cache"]
+__all__ = [
+    "OpenCache",
+    "authenticate",
+    "keys_exist",
+    "list_caches",
+    "open_cache",
+    "recently_authenticated",
+    "reopen_cache",
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import shlex
 import signal
@@ -18,6 +17,7 @@ import typer
 import uvicorn
 
 from service.api.app import create_app
+from service.api.origins import is_loopback
 from service.commands.target import DatabaseUrl, DataDir, Target, end_on_hangup, open_target, read_settings
 from service.errors import Code, SemcacheError
 from service.settings import Settings
@@ -101,7 +101,7 @@ def _require_keys(settings: Settings, target: Target) -> None:
     Raises: SemcacheError(UNAUTHENTICATED), naming the command.
     """
     any_key = asyncio.run(_any_key(target.url))
-    if any_key or _is_loopback(settings.host):
+    if any_key or is_loopback(settings.host):
         return
     raise SemcacheError(
         Code.UNAUTHENTICATED,
@@ -118,15 +118,6 @@ async def _any_key(url: str) -> bool:
         return await tenants.any_key(db)
     finally:
         await db.close()
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @contextmanager

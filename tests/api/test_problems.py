@@ -21,6 +21,7 @@ STABLE = {
     "empty_filter": (400, "/errors/empty-filter"),
     "malformed_body": (400, "/errors/malformed-body"),
     "unauthenticated": (401, "/errors/unauthenticated"),
+    "forbidden_origin": (403, "/errors/forbidden-origin"),
     "no_upstream": (404, "/errors/upstream/none"),
     "cache_not_found": (404, "/errors/cache/not-found"),
     "entry_not_found": (404, "/errors/cache/entry/not-found"),
