@@ -151,9 +151,7 @@ class HttpClient:
 
 def post(path: str, body: Any) -> bytes:
     data = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
-    )
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
     return head.encode() + data
 
 
