@@ -150,9 +150,10 @@ class HttpClient:
 
 
 def post(path: str, body: Any) -> bytes:
+    """A whole request, for `HttpClient.send`."""
     data = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
-    return head.encode() + data
+    head = f"host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(data)}"
+    return f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + data
 
 
 def drive(port: int, clients: int, requests: Sequence[bytes], check: Callable[[bytes], bool]) -> Times:
