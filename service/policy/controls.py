@@ -42,11 +42,6 @@ def tighten_mode(policy: Mode, controls: Controls) -> Mode:
     return max(policy, controls.mode or policy, key=_MODES.index)
 
 
-def tighten_threshold(policy: float, controls: Controls) -> float:
-    """The higher of the policy's threshold and the caller's."""
-    return policy if controls.threshold is None else max(policy, controls.threshold)
-
-
 def tighten_ttl(default: float | None, maximum: float | None, controls: Controls) -> float | None:
     """Seconds until the answer expires; None is never.
 
@@ -57,4 +52,4 @@ def tighten_ttl(default: float | None, maximum: float | None, controls: Controls
     return min((value for value in (asked, bound) if value is not None), default=None)
 
 
-__all__ = ["Controls", "Mode", "tighten_mode", "tighten_threshold", "tighten_ttl"]
+__all__ = ["Controls", "Mode", "tighten_mode", "tighten_ttl"]

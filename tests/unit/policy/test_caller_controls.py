@@ -1,11 +1,12 @@
 import pytest
 
-from service.policy.controls import Controls, Mode, tighten_mode, tighten_threshold, tighten_ttl
+from service.policy.cache_policy import CachePolicy
+from service.policy.controls import Controls, Mode, tighten_mode, tighten_ttl
 
 
 @pytest.mark.parametrize(("policy", "asked", "used"), [(0.9, 0.95, 0.95), (0.9, 0, 0.9), (0.9, None, 0.9), (0, 0, 0)])
 def test_a_caller_only_raises_the_threshold(policy: float, asked: float | None, used: float) -> None:
-    assert tighten_threshold(policy, Controls(threshold=asked)) == used
+    assert CachePolicy.model_validate({"similarityThreshold": policy}).threshold(asked) == used
 
 
 @pytest.mark.parametrize(
