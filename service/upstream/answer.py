@@ -15,6 +15,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import orjson
 
+from service.json_text import dumps
+from service.policy.comparison import Said
 from service.upstream.wire import parse
 
 Endpoint = Literal["chat", "completions", "responses", "embeddings"]
@@ -34,7 +36,8 @@ ECHOED = ("metadata", "user", "safety_identifier", "prompt_cache_key")
 
 _ENDED = {"stop", "tool_calls", "function_call"}
 _UNFINISHED = {"length", "content_filter", "error", "abort", "repetition"}
-_OWN_ITEMS = {"message", "reasoning", "function_call", "custom_tool_call"}
+_CALL_ITEMS = {"function_call", "custom_tool_call"}
+_OWN_ITEMS = {"message", "reasoning", *_CALL_ITEMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,11 @@ class Answer:
     def text(self) -> str:
         """What the model said in words, for people and for comparing answers; "" for pure tool calls."""
         return "".join(_texts(self))
+
+    @property
+    def said(self) -> Said:
+        """What comparing it with another answer looks at."""
+        return Said(self.text, tuple(_calls(self)))
 
     def to_payload(self) -> dict[str, Any]:
         """The form that is stored, as JSON-able value."""
@@ -192,6 +200,23 @@ def _texts(answer: Answer) -> Iterator[str]:
             yield from _words(item.get("content"))
 
 
+def _calls(answer: Answer) -> Iterator[tuple[str, str]]:
+    items = answer.body[LISTS[answer.endpoint]]
+    if answer.endpoint == "chat":
+        for message in (item["message"] for item in items):
+            calls = message.get("tool_calls")
+            made = [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
+            named = [c.get("function") or c.get("custom") for c in made]
+            yield from (_call(one) for one in [*named, message.get("function_call")] if isinstance(one, dict))
+    elif answer.endpoint == "responses":
+        yield from (_call(item) for item in items if item.get("type") in _CALL_ITEMS)
+
+
+def _call(function: dict[str, Any]) -> tuple[str, str]:
+    arguments = function.get("arguments", function.get("input"))
+    return str(function.get("name")), arguments if isinstance(arguments, str) else dumps(arguments)
+
+
 def _words(content: Any) -> Iterator[str]:
     if isinstance(content, str):
         yield content
@@ -221,7 +246,7 @@ def _unstorable_response(body: dict[str, Any]) -> str | None:
     kinds = {item.get("type") for item in body["output"]}
     if not kinds <= _OWN_ITEMS:
         return "server_tool"  # what a server-side tool found ages by rules of its own
-    if kinds & {"function_call", "custom_tool_call"}:
+    if kinds & _CALL_ITEMS:
         return None
     return None if "".join(_texts(Answer("responses", body))).strip() else "empty_answer"
 

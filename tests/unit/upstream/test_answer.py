@@ -148,3 +148,16 @@ def test_what_repeats_a_callers_request_is_not_kept() -> None:
     assert kept.body["metadata"] == {}
     assert kept.body["user"] is kept.body["prompt_cache_key"] is None
     assert kept.body["store"] is True
+
+
+def test_what_is_said_is_words_and_calls_without_their_ids() -> None:
+    called = chat(
+        content="Let me see.",
+        tool_calls=[CALL, {"id": "call_2", "type": "custom", "custom": {"name": "wind", "input": "now"}}],
+    )
+    assert called.said.text == "Let me see."
+    assert called.said.calls == (("tide", "{}"), ("wind", "now"))
+    assert chat(content=None, function_call={"name": "f", "arguments": {"a": 1}}).said.calls == (("f", '{"a":1}'),)
+    assert chat(tool_calls=7).said.calls == ()
+    item = {"type": "function_call", "call_id": "call_9", "name": "tide", "arguments": "{}"}
+    assert response(said("Let me see."), item).said == chat(content="Let me see.", tool_calls=[CALL]).said
