@@ -39,7 +39,10 @@ order by c.relname collate "C"
 def matrix(url: str) -> str:
     """The lines of the matrix, on a database that holds nothing yet."""
     own, other = open_session(url, "own"), open_session(url, "other")
+    worker = open_session(url, "own", "semcache_worker")
     fill(own)
+    worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
+    worker.connection.close()
     own.connection.close()
     other.connection.close()
     lines = [f"{'table':16} {'role':16} {'no tenant':10} {'own':10} other"]

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from uuid import uuid4
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+from uuid import UUID, uuid4
 
 from service.errors import SemcacheError
 from service.settings import Settings
+from service.store import tasks as store
 from service.store.database import Database, Limits
-from service.store.leases import acquire_task
 from workers import index_care, purge
 
-LEASE_SECONDS = 300.0
+LEASE_SECONDS = 15.0
+RENEWALS = 3
 
 logger = logging.getLogger("semcache.worker")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is done every so often. interval: seconds."""
+    """What is done every so often. interval, and longest, which bounds one run: seconds.
+
+    A run is cancelled at any point of it, so it goes in steps that are each whole. Its result, a dataclass, is noted.
+    """
 
     name: str
     interval: float
     run_once: Callable[[Database], Awaitable[object]]
+    longest: float = 3600.0
+
+
+class LeaseLostError(Exception):
+    """Another worker may be doing the task by now."""
 
 
 def tasks(settings: Settings) -> list[Task]:
@@ -42,14 +52,15 @@ def tasks(settings: Settings) -> list[Task]:
 
 
 async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
-    """Run all tasks until `stop` is set; a task in progress is ended by the database's own rules.
+    """Run all tasks until `stop` is set; tasks in progress are cancelled, and noted as stopped.
 
     Raises: SemcacheError(DATABASE_UNAVAILABLE) where the database cannot be used at the start.
     """
-    db = Database(url, Limits(pool_min=1, pool_max=4, bulk_timeout=3600.0), role="semcache_worker")
+    db = Database(url, Limits(pool_min=1, pool_max=8, bulk_timeout=3600.0), role="semcache_worker")
     await db.verify()
     await db.open()
-    loops = [asyncio.create_task(_repeat(db, task), name=f"semcache {task.name}") for task in tasks(settings)]
+    holder = uuid4()
+    loops = [asyncio.create_task(_repeat(db, task, holder), name=f"semcache {task.name}") for task in tasks(settings)]
     await stop.wait()
     for loop in loops:
         loop.cancel()
@@ -57,16 +68,71 @@ async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
     await db.close()
 
 
-async def _repeat(db: Database, task: Task) -> None:
-    holder = uuid4()
+async def _repeat(db: Database, task: Task, holder: UUID) -> None:
     while True:
         try:
-            if await acquire_task(db, task.name, holder, LEASE_SECONDS):
-                result = await task.run_once(db)
-                logger.info("%s: %s", task.name, result)
+            wait = await store.claim(db, task.name, holder, LEASE_SECONDS)
+            if wait is None:
+                wait = await run_claimed(db, task, holder)
         except SemcacheError as error:
-            logger.warning("%s failed and is tried again: %s", task.name, error)
-        await asyncio.sleep(task.interval * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, no secret
+            wait = task.interval
+            logger.warning("%s: the database does not say whose turn it is: %s", task.name, error)
+        await asyncio.sleep(min(wait, task.interval))
+
+
+async def run_claimed(db: Database, task: Task, holder: UUID) -> float:
+    """Do a task that was claimed and note how it ended; returns in how many seconds the next run is due."""
+    outcome: store.Outcome = "failed"
+    try:
+        detail = _detail(await _under_lease(db, task, holder))
+        outcome = "done"
+    except asyncio.CancelledError:
+        await store.end(db, task.name, holder, outcome="stopped", detail={}, interval=task.interval)
+        raise
+    except (SemcacheError, LeaseLostError, TimeoutError) as error:
+        detail = {"error": str(error)}
+        logger.warning("%s failed and is tried again: %s", task.name, error)
+    except Exception as error:
+        detail = {"error": type(error).__name__}
+        logger.exception("%s failed and is tried again", task.name)
+    return await store.end(db, task.name, holder, outcome=outcome, detail=detail, interval=task.interval)
+
+
+async def _under_lease(db: Database, task: Task, holder: UUID) -> object:
+    """The run's result. It is cancelled when the lease is lost, when it takes too long, and when we are."""
+    work = asyncio.ensure_future(task.run_once(db))
+    begun = renewed = time.monotonic()
+    try:
+        while not work.done():
+            await asyncio.wait({work}, timeout=LEASE_SECONDS / RENEWALS)
+            now = time.monotonic()
+            if work.done():
+                break
+            if now - begun > task.longest:
+                raise TimeoutError(f"it took longer than {task.longest:g} s")
+            if await _renew(db, task, holder):
+                renewed = now
+            elif now - renewed > LEASE_SECONDS:
+                raise LeaseLostError("its lease could not be renewed in time")
+        return work.result()
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def _renew(db: Database, task: Task, holder: UUID) -> bool:
+    """False where the database does not answer."""
+    try:
+        renewed = await store.renew(db, task.name, holder, LEASE_SECONDS)
+    except SemcacheError:
+        return False
+    if not renewed:
+        raise LeaseLostError("another worker has taken it")
+    return True
+
+
+def _detail(result: object) -> dict[str, Any]:
+    return asdict(result) if is_dataclass(result) and not isinstance(result, type) else {}
 
 
 __all__ = ["Task", "run", "tasks"]

@@ -8,6 +8,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from service.api.context import RuntimeOf
 from service.cache.runtime import Runtime
+from service.cache.statistics import count_stored
 from service.json_text import dumps
 
 router = APIRouter(tags=["operations"])
@@ -38,6 +39,7 @@ async def metrics(runtime: RuntimeOf) -> Response:
     counts.l1_bytes.set(runtime.memory.bytes)
     counts.database_up.set(runtime.db.up)
     counts.dropped.set(runtime.recorder.dropped)
+    await count_stored(runtime)
     return Response(generate_latest(counts.registry), media_type=CONTENT_TYPE_LATEST)
 
 

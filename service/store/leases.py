@@ -58,13 +58,4 @@ async def end(db: Database, holder: UUID) -> None:
         await connection.execute("delete from semcache.lease where name = %s", (f"replica:{holder}",))
 
 
-async def acquire_task(db: Database, task: str, holder: UUID, seconds: float) -> bool:
-    """Take or renew a worker's lease on a task; False while another holds it."""
-    async with db.connection() as connection:
-        cursor = await connection.execute(
-            query("acquire_task"), {"name": f"task:{task}", "holder": holder, "seconds": seconds}
-        )
-        return await cursor.fetchone() is not None
-
-
-__all__ = ["Invalidation", "acquire_task", "end", "lagging", "pending", "renew"]
+__all__ = ["Invalidation", "end", "lagging", "pending", "renew"]

@@ -270,6 +270,20 @@ lease = Table(
     _column("confirmed", BigInteger),
 )
 
+task = Table(
+    "task",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("holder", Uuid, null=True),
+    _at("leased_until", null=True),
+    _at("started_at", null=True),
+    _at("ended_at", null=True),
+    _column("outcome", Text, null=True),
+    _column("detail", JSONB),
+    _column("failures", Integer),
+    _at("next_due"),
+)
+
 invalidation = Table(
     "invalidation",
     metadata,

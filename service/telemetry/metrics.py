@@ -56,6 +56,18 @@ class Metrics:
         self.dropped = Gauge(
             "semcache_request_log_dropped", "Log rows dropped since the start.", registry=self.registry
         )
+        self.task_failures = Gauge(
+            "semcache_task_failures", "Runs in a row of a worker's task that failed.", ["task"], registry=self.registry
+        )
+        self.task_ended = Gauge(
+            "semcache_task_ended_timestamp_seconds",
+            "When a worker's task last ended, by Unix time.",
+            ["task"],
+            registry=self.registry,
+        )
+        self.task_seconds = Gauge(
+            "semcache_task_seconds", "Time of the last run of a worker's task.", ["task"], registry=self.registry
+        )
 
         self.lookup = cache(self.lookups.labels)  # finding a child by its labels costs more than counting
         self.stage = cache(self.stage_seconds.labels)

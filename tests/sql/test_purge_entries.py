@@ -59,11 +59,11 @@ def test_the_log_is_kept_so_long_and_removed_in_batches(app: Session, worker: Se
 
 
 def test_leases_of_replicas_long_gone_go(app: Session, worker: Session) -> None:
-    for name, ago in (("replica:old", 2), ("replica:new", 0), ("task:old", 2)):
+    for name, ago in (("replica:old", 2), ("replica:new", 0), ("other:old", 2)):
         app.rows(LEASE, name=name, id=uuid4(), ago=timedelta(hours=ago))
     purge(worker)
     left = {row["name"] for row in worker.rows("select name from semcache.lease")}
-    assert left == {"replica:new", "task:old"}
+    assert left == {"replica:new", "other:old"}
 
 
 def test_no_request_is_waited_for(app: Session, worker: Session) -> None:

@@ -1,0 +1,161 @@
+"""Tasks of several workers: one does each, and what becomes of a run that fails, hangs, is stopped or is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from processes import start
+from running import Service
+
+from service.errors import Code, SemcacheError
+from service.store import tasks as store
+from service.store.database import Database
+from workers import runtime
+from workers.runtime import Task, run_claimed
+
+
+@dataclass(frozen=True)
+class Swept:
+    rows: int
+
+
+def task(run_once: Callable[[Database], Awaitable[object]], **more: Any) -> Task:
+    return Task("sweep", 100.0, run_once, **more)
+
+
+async def do(worker: Database, made: Task) -> dict[str, Any]:
+    """Claim and run it; how it stands then."""
+    holder = uuid4()
+    assert await store.claim(worker, made.name, holder, runtime.LEASE_SECONDS) is None
+    await run_claimed(worker, made, holder)
+    return await stands(worker)
+
+
+async def stands(worker: Database) -> dict[str, Any]:
+    async with worker.connection() as connection:
+        return await connection.one("select outcome, detail, failures from semcache.task")
+
+
+async def test_what_a_run_did_is_noted(worker: Database) -> None:
+    async def sweep(_: Database) -> Swept:
+        return Swept(3)
+
+    assert await do(worker, task(sweep)) == {"outcome": "done", "detail": {"rows": 3}, "failures": 0}
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SemcacheError(Code.EMBEDDER_UNAVAILABLE, "no vector"), "embedder_unavailable: no vector"),
+        (KeyError("text of a prompt"), "KeyError"),
+    ],
+)
+async def test_a_failure_is_noted_without_what_it_may_hold(worker: Database, error: Exception, said: str) -> None:
+    async def fail(_: Database) -> None:
+        raise error
+
+    assert await do(worker, task(fail)) == {"outcome": "failed", "detail": {"error": said}, "failures": 1}
+
+
+async def test_a_run_that_takes_too_long_is_cut(worker: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "RENEWALS", 1000)
+    cut = asyncio.Event()
+    found = await do(worker, task(forever(cut), longest=0.01))
+    assert found == {"outcome": "failed", "detail": {"error": "it took longer than 0.01 s"}, "failures": 1}
+    assert cut.is_set()
+
+
+async def test_a_lease_is_renewed_while_the_task_runs(worker: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "RENEWALS", 1000)
+
+    async def lengthened(db: Database) -> None:
+        statement = "select leased_until > started_at + interval '15.01 seconds' as longer from semcache.task"
+        async with db.connection() as connection:
+            while not (await connection.one(statement))["longer"]:  # noqa: ASYNC110 - the renewal tells nobody
+                await asyncio.sleep(0.005)
+
+    assert (await do(worker, task(lengthened)))["outcome"] == "done"
+
+
+async def test_a_run_whose_lease_another_took_is_cut(worker: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "RENEWALS", 1000)
+    cut, other = asyncio.Event(), uuid4()
+
+    async def robbed(db: Database) -> None:
+        async with db.connection() as connection:
+            await connection.execute("update semcache.task set leased_until = now()")
+        assert await store.claim(db, "sweep", other, 60) is None
+        await forever(cut)(db)
+
+    assert (await do(worker, task(robbed)))["outcome"] == "running"
+    assert cut.is_set()
+
+
+async def test_a_stopped_run_is_noted_and_due_at_once(worker: Database) -> None:
+    cut, holder = asyncio.Event(), uuid4()
+    made = task(forever(cut))
+    await store.claim(worker, made.name, holder, 60)
+    running = asyncio.create_task(run_claimed(worker, made, holder))
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await stands(worker))["outcome"] == "stopped"
+    assert await store.claim(worker, made.name, uuid4(), 60) is None
+
+
+def forever(cut: asyncio.Event) -> Callable[[Database], Awaitable[object]]:
+    """A run that only ends when it is cancelled, and then says so."""
+
+    async def hang(_: Database) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut.set()
+
+    return hang
+
+
+def test_the_service_counts_what_the_workers_noted(service: Service, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "insert into semcache.task (name, outcome, failures, started_at, ended_at) "
+            "values ('sweep', 'failed', 2, now() - interval '3 seconds', now())"
+        )
+    counts = service.http.get("/metrics").text.splitlines()
+    assert 'semcache_task_failures{task="sweep"} 2.0' in counts
+    assert 'semcache_task_seconds{task="sweep"} 3.0' in counts
+
+
+def test_a_killed_workers_task_is_done_by_another(database_url: str) -> None:
+    """The first is killed while its purge waits for a table that we hold."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+
+        def until(statement: str) -> None:
+            while connection.execute(statement).fetchone() is None:
+                assert process.poll() is None
+
+        with connection.transaction():
+            connection.execute("lock table semcache.request_log in access exclusive mode")
+            process = start("pgsemcache", "worker", "--database-url", database_url)
+            until("select from semcache.task where name = 'purge' and outcome = 'running'")
+            process.kill()
+            process.communicate()
+        lost = connection.execute("select holder from semcache.task where name = 'purge'").fetchone()
+        connection.execute("update semcache.task set leased_until = now()")
+        process = start("pgsemcache", "worker", "--database-url", database_url)
+        until("select from semcache.task where name = 'purge' and outcome = 'done'")
+        found = connection.execute("select holder, failures from semcache.task where name = 'purge'").fetchone()
+        assert lost is not None
+        assert found is not None
+        assert (found[0] != lost[0], found[1]) == (True, 0)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=20) == ("", "")
+        assert process.returncode == 0
