@@ -19,7 +19,8 @@ from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
 
 COMMITTED = Path(__file__).parent / "security" / "matrix.txt"
-ROLES = ("semcache_app", "semcache_worker", "semcache_owner")
+WORKER = "semcache_worker"
+ROLES = ("semcache_app", WORKER, "semcache_owner")
 TABLES = """
 select c.relname::text, (
     select a.attname::text
@@ -38,13 +39,10 @@ order by c.relname collate "C"
 
 def matrix(url: str) -> str:
     """The lines of the matrix, on a database that holds nothing yet."""
-    own, other = open_session(url, "own"), open_session(url, "other")
-    worker = open_session(url, "own", "semcache_worker")
-    fill(own)
-    worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
-    worker.connection.close()
-    own.connection.close()
-    other.connection.close()
+    own, other, worker = open_session(url, "own"), open_session(url, "other"), open_session(url, "own", WORKER)
+    fill(own, worker)
+    for session in (own, other, worker):
+        session.connection.close()
     lines = [f"{'table':16} {'role':16} {'no tenant':10} {'own':10} other"]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set session_replication_role = replica")  # no foreign keys
@@ -62,7 +60,7 @@ def matrix(url: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fill(own: Session) -> None:
+def fill(own: Session, worker: Session) -> None:
     """A row in every table."""
     entry_id = own.store()["entry_id"]
     own.call(
@@ -93,6 +91,19 @@ def fill(own: Session) -> None:
         similarity=None,
         prompt=None,
         prompt_verbatim=None,
+    )
+    worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
+    worker.call(
+        "save_calibration",
+        tenant_id=own.tenant_id,
+        cache_id=own.cache_id,
+        embedder_id=own.embedder_id,
+        model=None,
+        frequencies=Jsonb({}),
+        pooled=None,
+        observations=0,
+        learned=0,
+        fits=Jsonb([{"entry_id": str(entry_id), "slope": 1, "middle": 0.9, "variance": 0, "n": 6}]),
     )
     own.call("create_key", tenant_id=own.tenant_id, key_hash=key("k"), hint="k")
     own.call("renew_lease", name="replica:x", holder=uuid4(), seconds=60.0, confirmed=None)

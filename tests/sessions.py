@@ -93,6 +93,9 @@ class Session:
             "embedder_id": self.embedder_id,
             "vector": "[1,0,0]",
             "variants": 1,
+            "answer_key": None,
+            "features_version": "1",
+            "features": Jsonb({"content": ["first"]}),
         }
         arguments |= changes
         if "changes" not in arguments:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
-from service.cache.lookup import EXACT, FILLING, Ask, Looked, features_of, look_up
+from service.cache.lookup import EXACT, FILLING, Ask, Looked, look_up
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
@@ -18,6 +18,7 @@ from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
 from service.policy.decision import FLOOR
 from service.policy.guards.checks import Outcome, Verdict, check
+from service.policy.guards.features import features_of
 from service.store import entries
 from service.store.database import Row
 from service.store.rows import Found

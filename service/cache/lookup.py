@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
@@ -19,7 +18,7 @@ from service.identity.conversation import semantic_text
 from service.identity.request import Identity
 from service.identity.tier import Tier
 from service.policy.decision import Candidate, Decision, Query, Reason, Ruling, decide_threshold
-from service.policy.guards.features import Features, extract
+from service.policy.guards.features import features_of
 from service.store import entries
 from service.store.rows import Found, ScopeRow
 from service.upstream.answer import Answer
@@ -247,12 +246,10 @@ def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: 
         looked.reason = str(Reason.ACCEPTED)
 
 
-features_of: Callable[[str], Features] = lru_cache(maxsize=8192)(extract)
-
-
 def _candidate(found: Found) -> Candidate:
     text = semantic_text(found.prompt) or ""
-    return Candidate(found.entry_id.hex, found.similarity, text, features_of(text))
+    answer = found.answer_key or found.entry_id.bytes
+    return Candidate(found.entry_id.hex, found.similarity, text, features_of(text), answer.hex())
 
 
 def _answer(found: Found) -> Answer | None:

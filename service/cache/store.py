@@ -13,6 +13,8 @@ from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
 from service.identity.tier import Tier
 from service.json_text import dumps
+from service.policy.comparison import answer_key
+from service.policy.guards.features import features_of
 from service.store import entries
 from service.store.entries import Vector
 from service.store.rows import EmbedderId, NewEntry, ScopeId, ScopeRow, Stored
@@ -73,6 +75,8 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
             completion_tokens=completion_tokens or None,
             cost_ms=new.cost_ms,
             variants=new.variants,
+            answer_key=_answer_key(new.answer),
+            features=features_of(new.identity.text) if vector is not None and new.identity.text else None,
         ),
         embedder_id=embedder_id,
         vector=vector,
@@ -81,6 +85,11 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
         return None
     await runtime.coherence.invalidated(stored.invalidation_id, cache.row.cache_id, new.identity.exact_key)
     return Kept(stored, exact_only)
+
+
+def _answer_key(answer: Answer) -> bytes | None:
+    said = answer.said
+    return answer_key(said) if said.text or said.calls else None
 
 
 async def _vector(

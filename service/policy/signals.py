@@ -11,6 +11,7 @@ from service.policy.decision import FLOOR, Candidate, Query
 from service.policy.guards.checks import Guard, Outcome, Verdict
 from service.policy.guards.contrast import Contrast
 
+SIGNALS_VERSION = 1
 _NEAR = 0.8
 
 
@@ -102,4 +103,4 @@ def _signals(
     )
 
 
-__all__ = ["Frequencies", "Signals", "signals"]
+__all__ = ["SIGNALS_VERSION", "Frequencies", "Signals", "signals"]

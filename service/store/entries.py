@@ -13,6 +13,7 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from service.errors import Code, SemcacheError
+from service.policy.guards.features import FEATURES_VERSION, Features
 from service.store.database import Database, Row
 from service.store.queries import numbered, query
 from service.store.rows import (
@@ -42,7 +43,7 @@ from semcache.store_entry(
     %(tenant_id)s, %(cache_id)s, %(changes)s, %(scope_id)s, %(exact_key)s, %(attributes_key)s,
     %(prompt)s, %(prompt_verbatim)s::json, %(attributes)s, %(tags)s, %(provenance)s, %(ttl_ms)s, %(payload)s::json,
     %(prompt_tokens)s, %(completion_tokens)s, %(cost_ms)s::real, %(embedder_id)s, %(vector)s::halfvec,
-    %(variants)s
+    %(variants)s, %(answer_key)s, %(features_version)s::smallint, %(features)s
 )
 """
 
@@ -193,6 +194,9 @@ async def store(
                 "embedder_id": embedder_id,
                 "vector": None if vector is None else HalfVector(vector),
                 "variants": entry.variants,
+                "answer_key": entry.answer_key,
+                "features_version": FEATURES_VERSION,
+                "features": None if entry.features is None else Jsonb(_to_columns(entry.features)),
             },
         )
     return Stored(row["entry_id"], row["invalidation_id"]) if row["entry_id"] else None
@@ -325,6 +329,10 @@ async def nearest_anywhere(
     return rows
 
 
+def _to_columns(features: Features) -> dict[str, list[str]]:
+    return {name: [to_columns(item)[0] for item in items] for name, items in features.to_json().items()}
+
+
 def _similarity(value: float) -> float:
     """Cosine on the scale of the contract. Half precision can step over the ends by a little."""
     return min(1.0, max(0.0, float(value)))
@@ -341,6 +349,7 @@ def _found(row: Row, similarity: float) -> Found:
         payload=row["payload"],
         prompt_tokens=row["prompt_tokens"],
         completion_tokens=row["completion_tokens"],
+        answer_key=row["answer_key"],
         similarity=similarity,
         age=max(0.0, row["age"]),
         ttl=row["ttl"],

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any, NewType
 from uuid import UUID
 
+from service.policy.guards.features import Features
+
 TenantId = NewType("TenantId", int)
 CacheId = NewType("CacheId", int)
 ScopeId = NewType("ScopeId", int)
@@ -38,7 +40,7 @@ class ScopeRow:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An entry that a lookup may serve. `payload` is the answer's JSON text.
+    """An entry that a lookup may serve. `payload` is the answer's JSON text, `answer_key` what equal answers share.
 
     similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire.
     """
@@ -52,6 +54,7 @@ class Found:
     payload: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    answer_key: bytes | None
     similarity: float
     age: float
     ttl: float | None
@@ -80,7 +83,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What is to be stored. variants: how many answers are kept for one prompt."""
+    """What is to be stored. variants: how many answers are kept for one prompt. features: kept with a vector."""
 
     scope_id: ScopeId
     exact_key: bytes
@@ -95,6 +98,8 @@ class NewEntry:
     completion_tokens: int | None = None
     cost_ms: float | None = None
     variants: int = 1
+    answer_key: bytes | None = None
+    features: Features | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The DDL is in `migrations/versions`; these are never created from here.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Double,
     ForeignKey,
     Identity,
     Index,
@@ -29,6 +31,8 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import JSON, JSONB
+
+from service.policy.guards.features import Features
 
 metadata = MetaData(schema="semcache")
 
@@ -162,6 +166,7 @@ output = Table(
     _column("completion_tokens", Integer, null=True),
     _column("cost_ms", REAL, null=True),
     _at("created_at"),
+    _column("answer_key", LargeBinary, null=True),
 )
 
 entry = Table(
@@ -211,6 +216,15 @@ embedding = Table(
     postgresql_partition_by="list (embedder_id)",
 )
 
+feature = Table(
+    "feature",
+    metadata,
+    Column("entry_id", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="CASCADE"), primary_key=True),
+    _tenant(),
+    _column("version", SmallInteger),
+    *(_column(field.name, ARRAY(Text), null=True) for field in fields(Features)),
+)
+
 entry_usage = Table(
     "entry_usage",
     metadata,
@@ -257,8 +271,45 @@ observation = Table(
     _column("source", Text),
     _column("prompt", Text, null=True),
     _column("prompt_verbatim", JSON, null=True),
+    _column("request_id", Uuid, null=True),
+    Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id")),
+    _column("rank", SmallInteger, null=True),
+    _column("signals", ARRAY(REAL), null=True),
+    _column("signals_version", SmallInteger, null=True),
+    _column("answer_key", LargeBinary, null=True),
+    _column("probability", REAL, null=True),
+    _column("served", Boolean),
+    _column("policy", Text, null=True),
+    _column("inclusion", REAL, null=True),
     Index("observation_cache", "cache_id", "at"),
     Index("observation_entry", "entry_id"),
+)
+
+calibration = Table(
+    "calibration",
+    metadata,
+    _tenant(),
+    Column("cache_id", BigInteger, ForeignKey("semcache.cache.cache_id"), primary_key=True),
+    Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id"), primary_key=True),
+    _column("model", JSONB, null=True),
+    _column("frequencies", JSONB),
+    _column("pooled", JSONB, null=True),
+    _column("observations", Integer),
+    _column("learned", BigInteger),
+    _at("fitted_at"),
+    _at("tightened_at", null=True),
+)
+
+entry_fit = Table(
+    "entry_fit",
+    metadata,
+    Column("entry_id", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="CASCADE"), primary_key=True),
+    Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id"), primary_key=True),
+    _tenant(),
+    _column("slope", Double),
+    _column("middle", Double),
+    _column("variance", Double),
+    _column("n", Integer),
 )
 
 lease = Table(

@@ -4,7 +4,7 @@
 -- Caller: the service, after a store by the data API or a complete answer of the model.
 -- Locks: the cache's row, shared, so that a change of it comes before or after; an advisory lock on the request, so that
 -- equal stores come one after the other; then record_invalidation's.
--- Bound: one entry, its output, vector and usage, twice. Errors: SC404 when the cache is gone.
+-- Bound: one entry, its output, vector, features and usage, twice. Errors: SC404 when the cache is gone.
 
 create or replace function semcache.store_entry(
     p_tenant_id bigint,
@@ -25,7 +25,10 @@ create or replace function semcache.store_entry(
     p_cost_ms real,
     p_embedder_id integer,
     p_vector halfvec,
-    p_variants integer
+    p_variants integer,
+    p_answer_key bytea,
+    p_features_version smallint,
+    p_features jsonb
 )
 returns table (entry_id uuid, expires_at timestamptz, invalidation_id bigint)
 language plpgsql
@@ -101,9 +104,10 @@ begin
         );
     end if;
 
-    insert into output (tenant_id, payload, bytes, prompt_tokens, completion_tokens, cost_ms)
+    insert into output (tenant_id, payload, bytes, prompt_tokens, completion_tokens, cost_ms, answer_key)
     values (
-        p_tenant_id, p_payload, octet_length(p_payload::text), p_prompt_tokens, p_completion_tokens, p_cost_ms
+        p_tenant_id, p_payload, octet_length(p_payload::text), p_prompt_tokens, p_completion_tokens, p_cost_ms,
+        p_answer_key
     )
     returning output.output_id into v_output_id;
 
@@ -122,6 +126,17 @@ begin
         values (p_tenant_id, p_embedder_id, p_scope_id, v_entry_id, p_vector);
     end if;
 
+    if p_features is not null then
+        insert into feature
+        select f.*
+        from jsonb_populate_record(
+            null::feature,
+            p_features || jsonb_build_object(
+                'entry_id', v_entry_id, 'tenant_id', p_tenant_id, 'version', p_features_version
+            )
+        ) f;
+    end if;
+
     entry_id := v_entry_id;
     expires_at := v_expires_at;
     invalidation_id := case when v_known then record_invalidation(p_cache_id, p_exact_key) end;
@@ -129,8 +144,8 @@ begin
 end
 $$;
 
-comment on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) is
+comment on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer, bytea, smallint, jsonb) is
     'Stores one answer for one prompt and returns its entry; invalidation_id is set when replicas may remember an older one. All null where the cache was changed since p_changes.';
-revoke all on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer) from public;
-grant execute on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer)
+revoke all on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer, bytea, smallint, jsonb) from public;
+grant execute on function semcache.store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer, bytea, smallint, jsonb)
     to semcache_app, semcache_worker;

@@ -20,7 +20,8 @@ left join lateral (
         extract(epoch from e.expires_at - now())::float8 as ttl,
         o.payload::text as payload,
         o.prompt_tokens,
-        o.completion_tokens
+        o.completion_tokens,
+        o.answer_key
     from semcache.entry e
     join semcache.output o using (output_id)
     where e.tenant_id = s.tenant_id

@@ -14,6 +14,7 @@ select
     o.payload::text as payload,
     o.prompt_tokens,
     o.completion_tokens,
+    o.answer_key,
     -near.distance as similarity
 from (
     select
@@ -48,7 +49,8 @@ cross join lateral (
     select
         y.payload,
         y.prompt_tokens,
-        y.completion_tokens
+        y.completion_tokens,
+        y.answer_key
     from semcache.output y
     where y.output_id = e.output_id
     offset 0

@@ -16,6 +16,7 @@ select
     o.payload::text as payload,
     o.prompt_tokens,
     o.completion_tokens,
+    o.answer_key,
     -near.distance as similarity
 from (
     select

@@ -11,7 +11,9 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from processes import run, start
 from psycopg.rows import scalar_row
+from psycopg.types.json import Jsonb
 from schema_text import bodies, describe
+from sessions import open_session
 
 from service.errors import Code, SemcacheError
 from service.resources import migrations_dir
@@ -87,6 +89,22 @@ def test_down_leaves_only_the_version_table_and_up_makes_all_again(empty_databas
     assert describe(empty_database_url) == schema
     assert bodies(empty_database_url) == texts
     assert not migrate.state(empty_database_url).behind
+
+
+def test_down_to_the_first_schema_and_up_again_keeps_entries_and_feedback(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url)
+    schema, texts = describe(empty_database_url), bodies(empty_database_url)
+    app = open_session(empty_database_url, "acme")
+    entry_id = app.store(features=Jsonb({"numbers": ["1"]}))["entry_id"]
+    judged = {"entry_id": entry_id, "verdict": "correct", "similarity": None, "prompt": "p", "prompt_verbatim": None}
+    app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, **judged)
+    migrate.downgrade(empty_database_url, "0001")
+    assert (app.count("entry"), app.count("embedding"), app.count("observation")) == (1, 1, 1)
+    migrate.upgrade(empty_database_url)
+    assert describe(empty_database_url) == schema
+    assert bodies(empty_database_url) == texts
+    assert app.entry(entry_id) is not None
+    app.connection.close()
 
 
 def register_and_store(url: str) -> None:

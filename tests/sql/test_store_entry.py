@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 from sessions import Session, key
+
+from service.policy.guards.features import Features
 
 
 def test_an_entry_has_its_vector_and_its_output(app: Session) -> None:
@@ -115,3 +118,17 @@ def test_of_equal_stores_at_once_one_entry_stays(app: Session, session: Callable
     assert all(each["invalidation_id"] is not None for each in stored), "each replaced the one before"
     assert (app.count("entry"), app.count("embedding"), app.count("output")) == (1, 1, 1)
     assert app.one("select entry_id from semcache.entry") in {each["entry_id"] for each in stored}
+
+
+def test_the_features_of_a_prompt_stand_beside_its_vector(app: Session) -> None:
+    named = {field.name: [field.name] for field in fields(Features)}
+    entry_id = app.store(features=Jsonb(named), features_version="7")["entry_id"]
+    (row,) = app.rows("select * from semcache.feature")
+    assert row == {"entry_id": entry_id, "tenant_id": app.tenant_id, "version": 7} | named
+
+
+def test_a_feature_that_a_prompt_has_not_is_null(app: Session) -> None:
+    app.store(features=Jsonb({"numbers": ["30 kilogram"]}), answer_key=key("answer"))
+    (row,) = app.rows("select numbers, dates from semcache.feature")
+    assert row == {"numbers": ["30 kilogram"], "dates": None}
+    assert app.one("select answer_key from semcache.output") == key("answer")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import lru_cache
 
 from service.policy.guards.characters import accented, symbols
 from service.policy.guards.literals import cut_code, quotations
@@ -26,7 +27,7 @@ class Features:
 
     `content` are the stems of content words in order, `frame` the same sentence with `_` for each of them and
     only the words of relation left. A literal stands in `content` with its sigil: `#` number, `@` date or time,
-    `$` identifier or version. `inner` are the words, as written, whose letter case is the writer's choice: those
+    `$` identifier or version. `inner_words` are those, as written, whose letter case is the writer's choice: those
     that begin no sentence, of a text that is neither all small nor all capital letters.
     """
 
@@ -49,23 +50,14 @@ class Features:
     languages: tuple[str, ...] = ()
     persons: tuple[str, ...] = ()
     cased: tuple[str, ...] = ()
-    inner: tuple[str, ...] = ()
+    inner_words: tuple[str, ...] = ()
     accented: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """An object of arrays of strings without the empty ones, with the version of the extraction."""
-        found = {f.name: list(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name)}
-        return {"version": FEATURES_VERSION, **found}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Features | None:
-        """The features that `to_json` wrote; None where another version did, so that they are extracted anew."""
-        if value.get("version") != FEATURES_VERSION:
-            return None
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: tuple(items) for name, items in value.items() if name in known})
+    def to_json(self) -> dict[str, list[str]]:
+        """An object of arrays of strings, without the empty ones."""
+        return {f.name: list(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name)}
 
 
 def extract(text: str) -> Features:
@@ -95,18 +87,21 @@ def extract(text: str) -> Features:
         languages=tuple(sorted({t.word.language for t in tokens if t.word.language})),
         persons=tuple(t.word.person for t in tokens if t.word.person),
         cased=tuple(t.text for t in tokens if t.kind == "word"),
-        inner=_inner(tokens),
+        inner_words=_inner_words(tokens),
         accented=accented(clean),
         symbols=symbols(clean),
         script=(script,) if script else (),
     )
 
 
+features_of: Callable[[str], Features] = lru_cache(maxsize=8192)(extract)
+
+
 def _values(tokens: list[Token], kind: str) -> tuple[str, ...]:
     return tuple(sorted(t.comparable for t in tokens if t.kind == kind))
 
 
-def _inner(tokens: list[Token]) -> tuple[str, ...]:
+def _inner_words(tokens: list[Token]) -> tuple[str, ...]:
     words = [t for t in tokens if t.kind == "word" and t.lower != "i"]
     if all(t.text.islower() for t in words) or all(t.text.isupper() for t in words):
         return ()
@@ -141,4 +136,4 @@ def _aspects(tokens: list[Token]) -> set[str]:
     return found
 
 
-__all__ = ["FEATURES_VERSION", "Features", "extract"]
+__all__ = ["FEATURES_VERSION", "Features", "extract", "features_of"]

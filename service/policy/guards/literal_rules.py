@@ -102,7 +102,7 @@ def _unmarked(words: list[str], own: Features, other: Features, marked: list[str
 
 def letter_case(c: Contrast) -> Finding:
     """A word with a capital on one side only: one that has two senses, or any where nothing else differs."""
-    a, b = apart(c.query.inner, c.stored.inner)
+    a, b = apart(c.query.inner_words, c.stored.inner_words)
     if not a or not b:
         return None
     same = [w.lower() for w in c.query.cased] == [w.lower() for w in c.stored.cased]

@@ -1,0 +1,102 @@
+"""Observations: which answers were right for which requests, as the cache found out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from service.policy.signals import SIGNALS_VERSION, Signals
+from service.store.database import Database
+from service.store.queries import query
+from service.store.rows import CacheRow, EmbedderId
+from service.store.text import to_columns
+
+Verdict = Literal["correct", "wrong", "stale"]
+Source = Literal["feedback", "exploration", "shadow", "judge", "audit"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewObservation:
+    """One candidate of one request, with the verdict on its answer.
+
+    request_id: the same for all candidates of a request; rank: the nearest is 0. signals: None where a guard blocked
+    it. answer_key: what equal answers share. probability: of being right, as the policy saw it. inclusion: the
+    probability with which such a request is observed, above 0 to 1; None where it was not drawn at random.
+    """
+
+    request_id: UUID
+    entry_id: UUID
+    verdict: Verdict
+    source: Source
+    embedder_id: EmbedderId
+    similarity: float
+    rank: int
+    signals: Signals | None
+    answer_key: bytes | None
+    probability: float | None
+    served: bool
+    policy: str
+    inclusion: float | None
+    prompt: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        return asdict(self) | {
+            "request_id": str(self.request_id),
+            "entry_id": str(self.entry_id),
+            "signals": None if self.signals is None else list(self.signals),
+            "signals_version": SIGNALS_VERSION,
+            "answer_key": None if self.answer_key is None else self.answer_key.hex(),
+            "prompt": None if self.prompt is None else to_columns(self.prompt)[0],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation that a model can learn from; fields as those of NewObservation."""
+
+    request_id: UUID
+    entry_id: UUID
+    similarity: float
+    signals: Signals
+    correct: bool
+    answer_key: bytes | None
+    source: Source
+    served: bool
+    inclusion: float | None
+
+
+async def record(db: Database, cache: CacheRow, rows: Sequence[NewObservation]) -> None:
+    """Write observations of one cache."""
+    async with db.tenant(cache.tenant_id) as connection:
+        await connection.execute(
+            "select semcache.record_observations(%s, %s, %s)",
+            (cache.tenant_id, cache.cache_id, Jsonb([row.to_row() for row in rows])),
+        )
+
+
+async def window(
+    db: Database, cache: CacheRow, embedder_id: EmbedderId, *, since: datetime, limit: int
+) -> list[Observed]:
+    """The newest `limit` observations after `since`, oldest first, the candidates of a request side by side."""
+    async with db.tenant(cache.tenant_id, bulk=True) as connection:
+        cursor = await connection.execute(
+            query("observations_in_window"),
+            {
+                "tenant_id": cache.tenant_id,
+                "cache_id": cache.cache_id,
+                "embedder_id": embedder_id,
+                "since": since,
+                "signals_version": SIGNALS_VERSION,
+                "limit": limit,
+            },
+        )
+        rows = await cursor.fetchall()
+    return [Observed(**row | {"signals": Signals(*row["signals"])}) for row in rows]
+
+
+__all__ = ["NewObservation", "Observed", "Source", "Verdict", "record", "window"]
