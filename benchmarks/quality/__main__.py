@@ -12,7 +12,8 @@ import numpy as np
 from benchmarks.quality.data import ROOT
 from benchmarks.quality.guard_pairs import must_miss, rejections
 from benchmarks.quality.streams import RATES, Bench, Row
-from service.policy.calibrated import Budget, Per, decide_calibrated
+from service.policy.boundary import Budget, Per
+from service.policy.calibrated import decide_calibrated
 from service.policy.decision import Query, decide_threshold
 from service.policy.guards.features import extract
 from service.policy.signals import Frequencies
@@ -100,7 +101,9 @@ def _cost(bench: Bench, report: dict[str, Any]) -> None:
             if name == "threshold":
                 decide_threshold(query, candidates, threshold=DEFAULT_THRESHOLD)
             else:
-                decide_calibrated(query, candidates, calibration=calibration, frequencies=frequencies)
+                decide_calibrated(
+                    query, candidates, calibration=calibration, budget=calibration.budget, frequencies=frequencies
+                )
             taken.append((time.thread_time() - start) * 1e6)
         p50, p99 = np.percentile(taken, [50, 99])
         print(f"  {name:12s} p50 {p50:.0f} µs, p99 {p99:.0f} µs, mean {np.mean(taken):.0f} µs")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from benchmarks.quality.replay import Neighbour, Step, Stream
-from service.policy.calibrated import Budget, Calibration, decide_calibrated
+from service.policy.boundary import Budget
+from service.policy.calibrated import Calibration, decide_calibrated
 from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features, extract
@@ -79,6 +80,7 @@ class Learned:
             self.texts.query(text),
             self.texts.candidates(near),
             calibration=self.calibration,
+            budget=self.calibration.budget,
             frequencies=Frequencies(self.total, self.counts),
         )
         if decision.ruling is not Ruling.HIT or decision.candidate is None:

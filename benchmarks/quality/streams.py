@@ -11,7 +11,7 @@ from benchmarks.quality.data import stream as read_stream
 from benchmarks.quality.figures import Figures, figures
 from benchmarks.quality.policies import Learned, Static, Texts, observe
 from benchmarks.quality.replay import Neighbour, Step, Stream, never, perfect, replay
-from service.policy.calibrated import Budget, Per
+from service.policy.boundary import Budget, Per
 from service.policy.decision import Ruling
 from service.policy.training import fit_calibration
 from service.policy.verified import Fit, decide_verified, fit

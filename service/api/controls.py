@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args
 
 from service.errors import Code, SemcacheError
 from service.policy.controls import Controls, Mode
+from service.policy.decision import Policy
 
 Headers = list[tuple[bytes, bytes]]
 T = TypeVar("T")
@@ -23,6 +24,7 @@ _SALTS = ("x-bf-cache-key", "cf-aig-cache-key", "helicone-cache-seed")
 
 _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
 _MODES: dict[str, Mode] = {"exact": "exact", "semantic": "semantic", "off": "off"}
+_DECISIONS: dict[str, Policy] = {name: name for name in get_args(Policy)}
 _BIFROST_TYPES: dict[str, Mode] = {"direct": "exact", "semantic": "semantic"}
 _DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?""")
 _GO_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
@@ -56,6 +58,7 @@ def parse_controls(
         namespace=_namespace(source),
         ttl=_ttl(source),
         threshold=_threshold(source),
+        decision=source.header("x-cache-decision", _choice(_DECISIONS)),
         mode=_mode(source),
         tags=_tags(source, max_tags),
         session_id=source.header("x-session-id", _text) or source.field("session_id", _text),
@@ -223,9 +226,9 @@ def _bucket(name: str, value: str) -> int:
     return int(value) if _is_digits(value) and 1 <= int(value) <= 20 else _refuse(name, "a whole number from 1 to 20")
 
 
-def _choice(modes: Mapping[str, Mode]) -> Callable[[str, Any], Mode]:
-    def rule(name: str, value: Any) -> Mode:
-        return modes.get(str(value).lower()) or _refuse(name, f"one of {', '.join(modes)}")
+def _choice(choices: Mapping[str, T]) -> Callable[[str, Any], T]:
+    def rule(name: str, value: Any) -> T:
+        return choices.get(str(value).lower()) or _refuse(name, f"one of {', '.join(choices)}")
 
     return rule
 

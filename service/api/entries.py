@@ -149,14 +149,19 @@ async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Respon
 @router.post("/explain", response_model=ExplanationView, summary="Why a prompt hits or misses")
 async def explain(body: Explain, runtime: RuntimeOf, cache: CacheOf) -> Response:
     _check(runtime.settings, body.prompt, body.attributes, body.scope)
-    prompt = data.Prompt(body.prompt, body.scope, body.attributes, body.similarity_threshold)
+    prompt = data.Prompt(body.prompt, body.scope, body.attributes, body.similarity_threshold, decision=body.decision)
     return respond(_explanation(await data.explain(runtime, cache, prompt, body.limit)))
 
 
 async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchResult:
     _check(runtime.settings, body.prompt, body.attributes, body.scope)
     prompt = data.Prompt(
-        body.prompt, body.scope, body.attributes, body.similarity_threshold, tuple(body.search_strategies)
+        body.prompt,
+        body.scope,
+        body.attributes,
+        body.similarity_threshold,
+        tuple(body.search_strategies),
+        body.decision,
     )
     looked = await data.search(runtime, cache, prompt)
     explanation = _explanation(await data.explain(runtime, cache, prompt, limit=8)) if body.explain else None
@@ -256,7 +261,9 @@ def _explanation(found: Explanation) -> ExplanationView:
         {
             "outcome": found.outcome,
             "reason": found.reason,
+            "decision": found.decision,
             "threshold": found.threshold,
+            "cut": found.cut,
             "entryId": found.entry_id.hex if found.entry_id else None,
             "similarity": found.similarity,
             "neighbours": [
@@ -267,6 +274,8 @@ def _explanation(found: Explanation) -> ExplanationView:
                     obstacles=near.obstacles,
                     scope_differs_in=near.scope_differs_in,
                     guards=[_guard(verdict) for verdict in near.guards],
+                    probability=near.probability,
+                    would_change=near.would_change,
                 )
                 for near in found.neighbours
             ],

@@ -12,6 +12,7 @@ from pydantic.config import JsonDict
 
 from service.api.problems import Problem
 from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
+from service.policy.decision import Policy
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
@@ -80,6 +81,9 @@ Threshold = Annotated[
     BeforeValidator(unit_interval),
     Field(description="cosine similarity, 0 to 1; can only raise the cache's own"),
 ]
+Decision = Annotated[
+    Policy, Field(description="a policy that must accept the answer too, beside the cache's own: it can only tighten")
+]
 Instant = Annotated[AwareDatetime, Field(strict=False, examples=["2026-01-31T12:00:00Z"])]
 ScopeBody = Annotated[
     dict[str, Any],
@@ -122,6 +126,7 @@ class Search(Body):
 
     prompt: Text
     similarity_threshold: Threshold | None = None
+    decision: Decision | None = None
     attributes: Attributes = Field(default_factory=dict, description="only entries that have these")
     search_strategies: list[Literal["exact", "semantic"]] = Field(["exact", "semantic"], min_length=1)
     scope: ScopeBody = Field(default_factory=dict)
@@ -155,12 +160,18 @@ class NeighbourView(View):
     obstacles: list[str] = Field(description="why it does not serve this prompt; empty where nothing stands in the way")
     scope_differs_in: list[str]
     guards: list[GuardView] = Field(description="every guard's verdict on the two texts")
+    probability: float | None = Field(
+        description="that its answer is right (calibrated) or that it is served (verified); null where not judged"
+    )
+    would_change: list[str] = Field(description="what would turn the policy's verdict on it; empty where it gave none")
 
 
 class ExplanationView(View):
     outcome: Literal["hit", "semantic_hit", "miss"]
     reason: str
+    decision: Policy = Field(description="the policy that judged")
     threshold: float
+    cut: float | None = Field(description="the least probability that is served; null where the policy has none")
     entry_id: str | None
     similarity: float | None
     neighbours: list[NeighbourView]
@@ -179,6 +190,7 @@ class Explain(Body):
 
     prompt: Text
     similarity_threshold: Threshold | None = None
+    decision: Decision | None = None
     attributes: Attributes = Field(default_factory=dict)
     scope: ScopeBody = Field(default_factory=dict)
     limit: int = Field(8, ge=1, le=64)

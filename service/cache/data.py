@@ -20,6 +20,7 @@ from service.errors import SemcacheError
 from service.identity.prompt import identify_prompt
 from service.identity.request import Identity, KeyPolicy
 from service.identity.scope import Namespace
+from service.policy.decision import Policy
 from service.store import entries
 from service.store.rows import EntryRow
 from service.upstream.answer import text_answer
@@ -27,13 +28,14 @@ from service.upstream.answer import text_answer
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt with the scope and the filters that it is asked in. threshold: cosine, 0 to 1."""
+    """A prompt with the scope and the filters that it is asked in. threshold and decision: as those of Ask."""
 
     text: str
     scope: Mapping[str, Any]
     attributes: dict[str, str]
     threshold: float | None = None
     strategies: tuple[str, ...] = (EXACT, SEMANTIC)
+    decision: Policy | None = None
 
 
 async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
@@ -106,7 +108,7 @@ def _identity(cache: OpenCache, prompt: Prompt) -> Identity:
 
 
 def _ask(cache: OpenCache, prompt: Prompt) -> Ask:
-    return Ask(_identity(cache, prompt), prompt.attributes, prompt.strategies, prompt.threshold)
+    return Ask(_identity(cache, prompt), prompt.attributes, prompt.strategies, prompt.threshold, prompt.decision)
 
 
 def _note(

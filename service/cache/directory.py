@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.policy.cache_policy import CachePolicy, read_policy
+from service.policy.policies import Learned
 from service.settings import DEFAULT_TENANT
-from service.store import caches, tenants
-from service.store.rows import CacheRow
+from service.store import caches, calibrations, tenants
+from service.store.rows import CacheRow, EmbedderId
 from service.store.tenants import Tenant, key_hash
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCache:
-    """A cache of a tenant with its policy, whole."""
+    """A cache of a tenant with its policy, whole, and with what it has learned, by embedder."""
 
     tenant: Tenant
     row: CacheRow
     policy: CachePolicy
+    learned: Mapping[EmbedderId, Learned] = field(default_factory=dict)
 
 
 async def authenticate(runtime: Runtime, key: str | None) -> Tenant:
@@ -83,11 +86,11 @@ async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
 async def reopen_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
     """The cache as the database has it now, whatever is remembered. Raises: SemcacheError(CACHE_NOT_FOUND)."""
     row = await caches.find(runtime.db, tenant.tenant_id, name)
-    return OpenCache(tenant, row, read_policy(row.policy))
+    return OpenCache(tenant, row, read_policy(row.policy), await calibrations.read(runtime.db, row))
 
 
 async def list_caches(runtime: Runtime, tenant: Tenant, *, after: str | None, limit: int) -> list[OpenCache]:
-    """Caches by name, after the last name of the page before."""
+    """Caches by name, after the last name of the page before; without what they have learned."""
     rows = await caches.page(runtime.db, tenant.tenant_id, after=after, limit=limit)
     return [OpenCache(tenant, row, read_policy(row.policy)) for row in rows]
 

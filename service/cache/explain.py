@@ -16,18 +16,21 @@ from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
-from service.policy.decision import FLOOR
+from service.policy.decision import FLOOR, Policy, Reason, would_change
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import features_of
 from service.store import entries
 from service.store.database import Row
 from service.store.rows import Found
 
+_BY_POLICY = frozenset({Reason.UNLIKELY, Reason.UNCALIBRATED, Reason.EXPLORED, Reason.OUTRANKED, Reason.DISPUTED})
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A near entry. `obstacles` are the reasons, in words of a closed set, why it does not serve the prompt;
-    `scope_differs_in` names the parts of the scope that are not the same; `guards` has every guard's verdict."""
+    `scope_differs_in` names the parts of the scope that are not the same; `guards` has every guard's verdict.
+    `probability` and `would_change` are as the policy judged it, where it did."""
 
     entry_id: UUID
     prompt: str
@@ -35,15 +38,22 @@ class Neighbour:
     obstacles: list[str]
     scope_differs_in: list[str]
     guards: list[Verdict]
+    probability: float | None
+    would_change: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a search would answer and why. `would_change`: what would turn the verdict, in a sentence."""
+    """What a search would answer and why. `would_change`: what would turn the verdict, in a sentence.
+
+    `decision` is the policy that judged the neighbours; `cut` the least probability that it serves, if it has one.
+    """
 
     outcome: str
     reason: str
+    decision: Policy
     threshold: float
+    cut: float | None
     entry_id: UUID | None
     similarity: float | None
     neighbours: list[Neighbour]
@@ -56,12 +66,14 @@ async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> E
     Raises: SemcacheError with DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
     looked = await look_up(runtime, cache, ask)
-    neighbours = await _neighbours(runtime, cache, ask, looked.threshold, limit)
-    found = looked.found
+    neighbours = await _neighbours(runtime, cache, ask, looked, limit)
+    found, decision = looked.found, looked.nearby.decision if looked.nearby else None
     return Explanation(
         outcome="hit" if looked.strategy == EXACT else "semantic_hit" if found else "miss",
         reason=looked.reason,
+        decision=decision.policy if decision else cache.policy.decision,
         threshold=looked.threshold,
+        cut=decision.cut if decision else None,
         entry_id=found.entry_id if found else None,
         similarity=found.similarity if found else looked.nearest,
         neighbours=neighbours,
@@ -69,7 +81,7 @@ async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> E
     )
 
 
-async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, threshold: float, limit: int) -> list[Neighbour]:
+async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, limit: int) -> list[Neighbour]:
     if ask.identity.text is None:
         return []
     try:
@@ -79,14 +91,17 @@ async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, threshold: f
             raise
         return []
     rows = await entries.nearest_anywhere(runtime.db, cache.row, embedder_id=embedder_id, vector=vector, limit=limit)
-    return [_neighbour(cache, row, ask, threshold) for row in rows]
+    return [_neighbour(cache, row, ask, looked) for row in rows]
 
 
-def _neighbour(cache: OpenCache, row: Row, ask: Ask, threshold: float) -> Neighbour:
+def _neighbour(cache: OpenCache, row: Row, ask: Ask, looked: Looked) -> Neighbour:
     differs = scope_differences(row, ask.identity)
-    text = semantic_text(row["prompt"])
+    text, threshold = semantic_text(row["prompt"]), looked.threshold
     guards = check(features_of(ask.identity.text or ""), features_of(text or ""))
-    fired = [f"guard_{v.guard}" for v in guards if v.outcome is not Outcome.PASS] if cache.policy.guards else []
+    decision = looked.nearby.decision if looked.nearby else None
+    judged = (
+        next((j for j in decision.judged if j.candidate.entry_id == row["entry_id"].hex), None) if decision else None
+    )
     checks = {
         "other_scope": bool(differs),
         "below_floor": row["similarity"] < FLOOR,
@@ -96,14 +111,26 @@ def _neighbour(cache: OpenCache, row: Row, ask: Ask, threshold: float) -> Neighb
         "expired": row["expired"],
         "quarantined": row["quarantined"],
     }
+    by_policy = [judged.reason.value] if judged and judged.reason in _BY_POLICY else []
     return Neighbour(
         entry_id=row["entry_id"],
         prompt=row["prompt"],
         similarity=row["similarity"],
-        obstacles=[*(name for name, stands in checks.items() if stands), *fired],
+        obstacles=[*(name for name, stands in checks.items() if stands), *_barring(cache, guards), *by_policy],
         scope_differs_in=differs,
         guards=guards,
+        probability=judged.probability if judged else None,
+        would_change=would_change(judged, decision) if judged and decision else [],
     )
+
+
+def _barring(cache: OpenCache, guards: list[Verdict]) -> list[str]:
+    """The guards that keep an entry back under the cache's policy: in `calibrated` a doubt only lowers the chance."""
+    policy = cache.policy
+    if policy.decision == "threshold" and not policy.guards:
+        return []
+    passing = (Outcome.PASS, Outcome.GRAY) if policy.decision == "calibrated" else (Outcome.PASS,)
+    return [f"guard_{v.guard}" for v in guards if v.outcome not in passing]
 
 
 def scope_differences(row: Mapping[str, Any], identity: Identity) -> list[str]:
@@ -125,10 +152,15 @@ def _would_change(looked: Looked, text: str | None, neighbours: list[Neighbour])
         return barred
     if not neighbours:
         return "Nothing near is stored in this cache: only storing an answer would change it."
-    nearest = neighbours[0]
+    return _would_serve(looked, neighbours[0])
+
+
+def _would_serve(looked: Looked, nearest: Neighbour) -> str:
     if nearest.obstacles in (["below_threshold"], ["other_text"]):
         least = min(floor(nearest.similarity * 10_000), 9_999) / 10_000
         return f"A threshold of at most {least:.4f} instead of {looked.threshold:.4f} would make it a hit."
+    if nearest.obstacles and set(nearest.obstacles) <= _BY_POLICY:
+        return f"The nearest entry would take {nearest.would_change[0]}."
     if nearest.obstacles:
         return f"The nearest entry would have to be free of: {', '.join(nearest.obstacles)}."
     return "Nothing stands in the way of the nearest entry, but the lookup did not come to it: ask again."
@@ -140,7 +172,7 @@ def _bars_neighbours(looked: Looked) -> str | None:
         return "The cache's mode is off: only another mode would let anything be looked up."
     if looked.reason == FILLING:
         return "The prompt's variants are still being filled: further answers to it would have to be stored."
-    if looked.reason != "no_entry" and looked.decision is None:
+    if looked.reason != "no_entry" and looked.nearby is None:
         return f"No neighbour may be served ({looked.reason}): at most an answer stored for this very request would be."
     return None
 

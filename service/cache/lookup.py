@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
+from service.cache.nearby import Nearby, judge
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.identity.canonical import canonical_json
 from service.identity.conversation import semantic_text
 from service.identity.request import Identity
 from service.identity.tier import Tier
-from service.policy.decision import Candidate, Decision, Query, Reason, Ruling, decide_threshold
-from service.policy.guards.features import features_of
+from service.policy.decision import Policy, Reason, Ruling
 from service.store import entries
 from service.store.rows import Found, ScopeRow
 from service.upstream.answer import Answer
@@ -31,14 +31,16 @@ FILLING = "variants_filling"
 class Ask:
     """What a caller wants looked up, within what the cache's policy allows.
 
-    threshold: cosine, 0 to 1; max_age: seconds. variants: how many answers are kept for one prompt, and pick which of
-    them is wanted, from 0 on. client_answers: whether one that a client stored may be served.
+    threshold: cosine, 0 to 1. decision: a policy that must accept a neighbour beside the cache's own. max_age: seconds.
+    variants: how many answers are kept for one prompt, and pick which of them is wanted, from 0 on. client_answers:
+    whether one that a client stored may be served.
     """
 
     identity: Identity
     attributes: dict[str, str] = field(default_factory=dict)
     strategies: tuple[str, ...] = (EXACT, SEMANTIC)
     threshold: float | None = None
+    decision: Policy | None = None
     max_age: float | None = None
     variants: int = 1
     pick: int = 0
@@ -51,6 +53,7 @@ class Looked:
 
     `strategy` is "exact" or "semantic" on a hit; `nearest` the similarity of the nearest entry that was looked at;
     `age` in seconds; `stages` in milliseconds; `scope` is the scope as the database has it, None where it has none.
+    `nearby` is there where the lookup came to neighbours.
     """
 
     reason: str
@@ -62,7 +65,7 @@ class Looked:
     age: float = 0.0
     ttl: float | None = None
     scope: ScopeRow | None = None
-    decision: Decision | None = None
+    nearby: Nearby | None = None
     stages: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -203,7 +206,7 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
         looked.reason = error.code.slug
         return
     with looked.stage("neighbours"):
-        candidates = await entries.find_neighbours(
+        found = await entries.find_neighbours(
             runtime.db,
             cache.row,
             scope,
@@ -214,21 +217,21 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
             born_after=_born_after(ask),
             client_answers=ask.client_answers,
         )
+    looked.nearest = found[0].similarity if found else None
     with looked.stage("decide"):
-        looked.decision = decide_threshold(
-            Query(text, features_of(text)),
-            [_candidate(found) for found in candidates],
-            threshold=looked.threshold,
-            guards=cache.policy.guards,
-        )
-    for verdict in looked.decision.verdicts_fired:
+        looked.nearby = judge(cache, text, embedder_id, found, threshold=ask.threshold, asked=ask.decision)
+    decision = looked.nearby.decision
+    looked.threshold = decision.threshold
+    for verdict in decision.verdicts_fired:
         runtime.metrics.guards.labels(verdict.guard, verdict.outcome).inc()
-    looked.reason = str(looked.decision.reason)
-    looked.nearest = candidates[0].similarity if candidates else None
-    accepted = looked.decision.candidate if looked.decision.ruling is Ruling.HIT else None
-    if accepted is None:
-        return
-    alike = [c for c in candidates if semantic_text(c.prompt) == accepted.text]
+    looked.reason = str(decision.reason)
+    if decision.ruling is Ruling.HIT and decision.candidate:
+        _serve_alike(looked, found, decision.candidate.text, ask)
+
+
+def _serve_alike(looked: Looked, found: Sequence[Found], text: str, ask: Ask) -> None:
+    """Serve the answer to this stored text, of several variants the wanted one."""
+    alike = [f for f in found if semantic_text(f.prompt) == text]
     chosen = _pick(alike, ask) if ask.variants > 1 else alike[0]
     answer = _answer(chosen) if chosen else None
     if chosen is not None and answer is not None:
@@ -244,12 +247,6 @@ def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: 
         looked.reason, looked.nearest = "same_request", 1.0
     else:
         looked.reason = str(Reason.ACCEPTED)
-
-
-def _candidate(found: Found) -> Candidate:
-    text = semantic_text(found.prompt) or ""
-    answer = found.answer_key or found.entry_id.bytes
-    return Candidate(found.entry_id.hex, found.similarity, text, features_of(text), answer.hex())
 
 
 def _answer(found: Found) -> Answer | None:

@@ -92,6 +92,7 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None) -> Plan
         identity,
         strategies=_strategies(policy, controls, identity),
         threshold=controls.threshold,
+        decision=controls.decision,
         max_age=controls.max_age,
         variants=variants,
         pick=_pick(call.fields, variants),

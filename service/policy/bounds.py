@@ -26,7 +26,8 @@ class ClusteredRate:
     """A rate over clusters, which may grow one observation at a time.
 
     Its bounds are Wilson's at the effective number of observations: the number divided by the design effect, the
-    clusters' variance over that of independent observations (Kish), never below 1.
+    clusters' variance over that of independent observations (Kish), never below 1. An observation that counts for
+    many is still one.
     """
 
     wrong: float = 0
@@ -35,6 +36,13 @@ class ClusteredRate:
     _ww: float = 0
     _wn: float = 0
     _nn: float = 0
+    _squares: float = 0
+
+    def add_right(self, count: int) -> None:
+        """So many right ones, each a cluster of its own."""
+        self.total += count
+        self._nn += count
+        self._squares += count
 
     def add(self, cluster: str, *, wrong: bool, count: float = 1) -> None:
         w, n = self._clusters[cluster]
@@ -45,6 +53,7 @@ class ClusteredRate:
         self._clusters[cluster] = (w + dw, n + dn)
         self.wrong += dw
         self.total += dn
+        self._squares += dn * dn
 
     @property
     def rate(self) -> float:
@@ -53,12 +62,13 @@ class ClusteredRate:
     @property
     def effective(self) -> float:
         """How many independent observations these are worth."""
+        if not self.total:
+            return 0.0
         rate = self.rate
         independent = self.total * rate * (1 - rate)
-        if independent <= 0:
-            return self.total
         clustered = self._ww - 2 * rate * self._wn + rate * rate * self._nn
-        return self.total / max(1.0, clustered / independent)
+        design = clustered / independent if independent > 0 else 1.0
+        return self.total / max(1.0, design, self._squares / self.total)
 
     def bounds(self, confidence: float) -> tuple[float, float]:
         effective = self.effective

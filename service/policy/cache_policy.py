@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
-from service.policy.decision import FLOOR
+from service.policy.boundary import Budget
+from service.policy.decision import FLOOR, Policy
 
 DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
@@ -33,6 +34,12 @@ def lifetime(value: Any) -> Any:
     return value
 
 
+def _share(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise ValueError("must be a number between 0 and 1")
+    return value
+
+
 def _sampled(value: str) -> str:
     found = _VARIANTS.fullmatch(value)
     if value in ("never", "exact", "semantic") or (found and 1 <= int(found[1]) <= MOST_VARIANTS):
@@ -49,11 +56,26 @@ class CachePolicy(BaseModel):
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
-    decision: Literal["threshold"] = Field("threshold", description="how a near entry is judged")
+    decision: Policy = Field(
+        "threshold",
+        description="how a near entry is judged: threshold (by its similarity), calibrated (by the probability that it "
+        "is right, so that the budget is kept) or verified (by what was seen of the entry)",
+    )
     similarity_threshold: Similarity = Field(
         DEFAULT_THRESHOLD,
-        description="least cosine similarity of a semantic hit; callers may only raise it, and whatever it is "
-        f"nothing below {FLOOR} is served",
+        description="least cosine similarity of a semantic hit, for the decision threshold; callers may only raise "
+        f"it, and whatever it is nothing below {FLOOR} is served",
+    )
+    budget: Budget = Field(
+        Budget(), description="most false hits, for the decision calibrated; as one value, not key by key"
+    )
+    wrong_per_request: Annotated[float, BeforeValidator(_share)] = Field(
+        0.01,
+        description="most wrong answers per request, for the decision verified: another promise than the budget, since "
+        "requests that ask the model count as right",
+    )
+    pooled: bool = Field(
+        True, description="whether the decision verified learns from all entries together or from each alone"
     )
     guards: bool = Field(
         True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"
@@ -90,9 +112,10 @@ class CachePolicy(BaseModel):
         limits = [ttl for ttl in (wanted, self.max_ttl_millis) if ttl is not None]
         return min(limits, default=None)
 
-    def threshold(self, asked: float | None) -> float:
-        """The threshold that counts: a caller may only raise it."""
-        return max(self.similarity_threshold, asked if asked is not None else 0.0)
+    def threshold(self, asked: float | None, decision: Policy | None = None) -> float:
+        """The least similarity for a decision, by default the cache's: a caller may only raise it."""
+        least = self.similarity_threshold if (decision or self.decision) == "threshold" else FLOOR
+        return max(least, asked or 0.0)
 
 
 def read_policy(changes: dict[str, Any], base: dict[str, Any] | None = None) -> CachePolicy:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from service.policy.decision import Policy
+
 Mode = Literal["semantic", "exact", "off"]
 
 # From wide to narrow.
@@ -16,16 +18,17 @@ class Controls:
     """The controls of one request; None is "not asked", 0 is a value.
 
     namespace: the cache's name. ttl: seconds that the answer may be served, if it is stored. threshold: least
-    similarity, 0 to 1. mode: how wide to look. refresh: serve no stored answer, store the new one (RFC 9111
-    no-cache). no_store: store nothing of this request. max_age: oldest stored answer to serve, in seconds.
-    only_if_cached: never ask the model. tags: of the stored entry. session_id: who asks, for the request
-    graph. salt: pairs that keep requests apart beyond the key. variants: how many answers are to be kept for
-    one prompt.
+    similarity, 0 to 1. decision: a policy that must accept a neighbour beside the cache's own. mode: how wide to look.
+    refresh: serve no stored answer, store the new one (RFC 9111 no-cache). no_store: store nothing of this request.
+    max_age: oldest stored answer to serve, in seconds. only_if_cached: never ask the model. tags: of the stored entry.
+    session_id: who asks, for the request graph. salt: pairs that keep requests apart beyond the key. variants: how
+    many answers are to be kept for one prompt.
     """
 
     namespace: str | None = None
     ttl: float | None = None
     threshold: float | None = None
+    decision: Policy | None = None
     mode: Mode | None = None
     refresh: bool = False
     no_store: bool = False

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Literal
 
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features
 
 # No policy serves a neighbour below this cosine, whatever its threshold: unrelated texts reach 0.5 with MiniLM.
 FLOOR = 0.6
+
+Policy = Literal["threshold", "calibrated", "verified"]
 
 
 class Ruling(StrEnum):
@@ -36,6 +38,7 @@ class Reason(StrEnum):
     UNCALIBRATED = "uncalibrated"
     EXPLORED = "explored"
     OUTRANKED = "outranked"
+    DISPUTED = "disputed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One candidate with what was found. `probability` of being right is None where the policy has none."""
+    """One candidate with what was found.
+
+    `probability` is that of being right, for the policy verified that of being served; None where there is none.
+    """
 
     candidate: Candidate
     reason: Reason
@@ -75,7 +81,8 @@ class Judged:
 class Decision:
     """`candidate` is the one served on a hit, the one in doubt on gray, else None; `judged` stands nearest first.
 
-    `threshold` is the least similarity, `cut` the least probability of a policy that has one.
+    `policy` names who decided, `threshold` is the least similarity, `cut` the least probability of a policy that has
+    one. `missing` says what an uncalibrated policy wants.
     """
 
     ruling: Ruling
@@ -83,22 +90,14 @@ class Decision:
     threshold: float
     judged: tuple[Judged, ...] = ()
     candidate: Candidate | None = None
+    policy: Policy = "threshold"
     cut: float | None = None
+    missing: str = ""
 
     @property
     def verdicts_fired(self) -> list[Verdict]:
         """What kept candidates back or in doubt, for the counters."""
         return [v for j in self.judged for v in j.fired]
-
-    def explain(self) -> dict[str, Any]:
-        """JSON for people: every candidate with its similarity, guards and what would have changed the verdict."""
-        return {
-            "outcome": self.ruling.value,
-            "reason": self.reason.value,
-            "threshold": self.threshold,
-            "cut": self.cut,
-            "candidates": [_explain(j, self.threshold, self.cut) for j in self.judged],
-        }
 
 
 def decide_threshold(
@@ -107,25 +106,18 @@ def decide_threshold(
     *,
     threshold: float,
     guards: bool = True,
-    thorough: bool = False,
 ) -> Decision:
     """The nearest candidate at or above `threshold` (cosine, 0 to 1) that every guard passes is a hit.
 
     A blocked candidate gives way to the next; one in doubt does too, and makes the decision gray if no later one
     is a hit. `FLOOR` holds under any threshold. At a threshold of 1 only the same semantic text is served, since
-    different texts can have equal vectors. `thorough` judges the candidates after a hit too, for `explain`.
+    different texts can have equal vectors. The candidates after a hit are not judged.
     """
     judged: list[Judged] = []
-    hit: Candidate | None = None
     for candidate in candidates:
-        if hit and not thorough:
+        judged.append(judge(query, candidate, threshold=threshold, guards=guards))
+        if judged[-1].reason is Reason.ACCEPTED:
             break
-        found = judge(query, candidate, threshold=threshold, guards=guards)
-        if hit and found.reason is Reason.ACCEPTED:
-            found = Judged(candidate, Reason.OUTRANKED, found.verdicts)
-        elif found.reason is Reason.ACCEPTED:
-            hit = candidate
-        judged.append(found)
     return conclude(judged, threshold)
 
 
@@ -147,53 +139,54 @@ def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool 
 _GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.EXPLORED})
 
 
-def conclude(judged: Sequence[Judged], threshold: float, cut: float | None = None) -> Decision:
+def conclude(
+    judged: Sequence[Judged],
+    threshold: float,
+    *,
+    policy: Policy = "threshold",
+    cut: float | None = None,
+    missing: str = "",
+) -> Decision:
     """The decision that judged candidates make: the first accepted, else the first in doubt, else a miss."""
     accepted = next((j for j in judged if j.reason is Reason.ACCEPTED), None)
-    if accepted:
-        return Decision(Ruling.HIT, Reason.ACCEPTED, threshold, tuple(judged), accepted.candidate, cut)
-    doubtful = next((j for j in judged if j.reason in _GRAY), None)
-    if doubtful:
-        return Decision(Ruling.GRAY, doubtful.reason, threshold, tuple(judged), doubtful.candidate, cut)
-    reason = judged[0].reason if judged else Reason.NO_NEIGHBOUR
-    return Decision(Ruling.MISS, reason, threshold, tuple(judged), None, cut)
-
-
-def _explain(judged: Judged, threshold: float, cut: float | None) -> dict[str, Any]:
-    return {
-        "entryId": judged.candidate.entry_id,
-        "prompt": judged.candidate.text,
-        "similarity": judged.candidate.similarity,
-        "probability": judged.probability,
-        "reason": judged.reason.value,
-        "guards": [
-            {"guard": v.guard.value, "outcome": v.outcome.value, "evidence": v.evidence} for v in judged.verdicts
-        ],
-        "wouldChange": _would_change(judged, threshold, cut),
-    }
+    doubtful = accepted or next((j for j in judged if j.reason in _GRAY), None)
+    ruling = Ruling.HIT if accepted else Ruling.GRAY if doubtful else Ruling.MISS
+    first = doubtful or next(iter(judged), None)
+    return Decision(
+        ruling,
+        first.reason if first else Reason.NO_NEIGHBOUR,
+        threshold,
+        tuple(judged),
+        doubtful.candidate if doubtful else None,
+        policy,
+        cut,
+        missing,
+    )
 
 
 _REMEDIES = {
     Reason.OUTRANKED: "no better candidate that is accepted",
-    Reason.UNCALIBRATED: "a calibration whose bound on false hits keeps the budget",
+    Reason.DISPUTED: "the policy that was asked for choosing the same answer as the cache's own",
     Reason.EXPLORED: "a draw above the probability of exploring",
-    Reason.BELOW_FLOOR: f"a similarity of at least {FLOOR}",
 }
 
 
-def _would_change(judged: Judged, threshold: float, cut: float | None) -> list[str]:
-    """Each thing that would have to be otherwise for this candidate's verdict to turn."""
+def would_change(judged: Judged, decision: Decision) -> list[str]:
+    """Each thing that would have to be otherwise for this candidate's verdict to turn, in words."""
+    threshold, cut = decision.threshold, decision.cut
     similarity, chance = judged.candidate.similarity, judged.probability
     if judged.reason is Reason.ACCEPTED:
         by_chance = [f"a cut above {chance:.4f}"] if chance is not None and cut is not None else []
         return [f"a threshold above {max(similarity, threshold):.4f}", *by_chance]
-    if judged.reason in {Reason.OUTRANKED, Reason.UNCALIBRATED, Reason.EXPLORED}:
+    if judged.reason in _REMEDIES:
         return [_REMEDIES[judged.reason]]
+    if judged.reason is Reason.UNCALIBRATED:
+        return [decision.missing]
     if judged.reason is Reason.UNLIKELY:
         return [f"a cut of at most {chance:.4f}"]
     needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in judged.fired]
     if similarity < FLOOR:
-        needed.append(_REMEDIES[Reason.BELOW_FLOOR])
+        needed.append(f"a similarity of at least {FLOOR}")
     elif judged.reason is Reason.OTHER_TEXT:
         needed.append(f"a threshold of at most {similarity:.4f} and below 1")
     elif similarity < threshold:
@@ -206,10 +199,12 @@ __all__ = [
     "Candidate",
     "Decision",
     "Judged",
+    "Policy",
     "Query",
     "Reason",
     "Ruling",
     "conclude",
     "decide_threshold",
     "judge",
+    "would_change",
 ]

@@ -8,7 +8,7 @@ from math import log, log1p
 from typing import NamedTuple
 
 from service.policy.decision import FLOOR, Candidate, Query
-from service.policy.guards.checks import Guard, Outcome, Verdict
+from service.policy.guards.checks import Guard, Outcome, Verdict, check
 from service.policy.guards.contrast import Contrast
 
 SIGNALS_VERSION = 1
@@ -50,6 +50,23 @@ class Signals(NamedTuple):
     doubts: float  # how many guards say gray
     wording: float
     numbers: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A candidate that is near enough to count, with the guards' verdicts; `signals` None where one of them blocks."""
+
+    candidate: Candidate
+    verdicts: tuple[Verdict, ...]
+    signals: Signals | None
+
+
+def see(query: Query, candidates: Sequence[Candidate], frequencies: Frequencies) -> list[Seen]:
+    """The candidates as a learned policy is shown them, nearest first; those below the floor are not."""
+    near = [c for c in candidates if c.similarity >= FLOOR]
+    verdicts = [tuple(check(query.features, c.features)) for c in near]
+    found = signals(query, near, verdicts, frequencies)
+    return [Seen(*parts) for parts in zip(near, verdicts, found, strict=True)]
 
 
 def signals(
@@ -103,4 +120,4 @@ def _signals(
     )
 
 
-__all__ = ["SIGNALS_VERSION", "Frequencies", "Signals", "signals"]
+__all__ = ["SIGNALS_VERSION", "Frequencies", "Seen", "Signals", "see", "signals"]

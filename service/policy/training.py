@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from service.policy.calibrated import Boundary, Budget, Calibration, Outcome, choose_boundary, least_observations
+from service.policy.boundary import Budget, Outcome, choose_boundary, least_observations, needed_labels, strict
+from service.policy.calibrated import Calibration
 from service.policy.model import Floats, Logistic, Model, Trees
 from service.policy.signals import Signals
 
@@ -22,13 +23,15 @@ _DEPTH = 3
 class Observation:
     """One candidate of one labelled request. `request` groups the candidates of a request; order is in time.
 
-    `cluster` is what is right or wrong together (the entry's answer), `signals` what the policy saw then.
+    `cluster` is what is right or wrong together (the entry's answer), `signals` what the policy saw then. `weight` is
+    how many requests it stands for in the bound; 0: it was not drawn at random, and only the model learns from it.
     """
 
     request: int
     signals: Signals
     correct: bool
     cluster: str
+    weight: float = 1.0
 
 
 def fit_calibration(
@@ -43,8 +46,8 @@ def fit_calibration(
     right = sum(o.correct for o in observations)
     if min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
         needed = max(0, least_observations(budget) - len(requests))
-        missing = f"{needed} more labelled requests, with {_LEAST_OF_A_CLASS} right and wrong candidates each"
-        return Calibration(budget, Boundary(None, 0.0, 1.0, 0, missing), None, len(requests))
+        missing = f"{needed_labels(needed)}, with {_LEAST_OF_A_CLASS} right and wrong candidates each"
+        return Calibration(budget, strict(missing), None, len(requests))
     x = np.asarray([o.signals for o in observations], dtype=np.float64)
     y = np.asarray([o.correct for o in observations])
     blocks = np.asarray([o.request for o in observations])
@@ -130,8 +133,10 @@ def _outcomes(observations: Sequence[Observation], probabilities: Floats) -> lis
     for observation, probability in zip(observations, probabilities.tolist(), strict=True):
         held = best.get(observation.request)
         if held is None or probability > held.probability:
-            best[observation.request] = Outcome(probability, observation.correct, observation.cluster)
-    return list(best.values())
+            best[observation.request] = Outcome(
+                probability, observation.correct, observation.cluster, observation.weight
+            )
+    return [outcome for outcome in best.values() if outcome.weight]
 
 
 __all__ = ["Observation", "fit_calibration"]

@@ -142,9 +142,10 @@ def decide_verified(
         if found.reason is Reason.ACCEPTED:
             explore = exploration(fits(candidate), candidate.similarity, delta)
             reason = Reason.EXPLORED if draw < explore else Reason.ACCEPTED
-            return conclude([*judged, replace(found, reason=reason, probability=1 - explore)], threshold)
+            judged.append(replace(found, reason=reason, probability=1 - explore))
+            break
         judged.append(found)
-    return conclude(judged, threshold)
+    return conclude(judged, threshold, policy="verified")
 
 
 def _sigmoid(x: float) -> float:

@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from service.errors import Code, SemcacheError
 from service.policy.guards.features import FEATURES_VERSION, Features
+from service.policy.verified import Fit
 from service.store.database import Database, Row
 from service.store.queries import numbered, query
 from service.store.rows import (
@@ -353,6 +354,7 @@ def _found(row: Row, similarity: float) -> Found:
         similarity=similarity,
         age=max(0.0, row["age"]),
         ttl=row["ttl"],
+        fit=Fit(row["slope"], row["middle"], row["variance"], row["n"]) if row.get("n") else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NewType
 from uuid import UUID
 
 from service.policy.guards.features import Features
+from service.policy.verified import Fit
 
 TenantId = NewType("TenantId", int)
 CacheId = NewType("CacheId", int)
@@ -42,7 +43,8 @@ class ScopeRow:
 class Found:
     """An entry that a lookup may serve. `payload` is the answer's JSON text, `answer_key` what equal answers share.
 
-    similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire.
+    similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire. fit: of
+    the policy verified, where the entry is a neighbour and has one.
     """
 
     entry_id: UUID
@@ -58,6 +60,7 @@ class Found:
     similarity: float
     age: float
     ttl: float | None
+    fit: Fit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,10 @@ select
     o.prompt_tokens,
     o.completion_tokens,
     o.answer_key,
+    f.slope,
+    f.middle,
+    f.variance,
+    f.n,
     -near.distance as similarity
 from (
     select
@@ -55,5 +59,17 @@ cross join lateral (
     where y.output_id = e.output_id
     offset 0
 ) o
+left join lateral (
+    select
+        z.slope,
+        z.middle,
+        z.variance,
+        z.n
+    from semcache.entry_fit z
+    where z.entry_id = near.entry_id
+      and z.embedder_id = %(embedder_id)s
+      and z.tenant_id = %(tenant_id)s
+    offset 0
+) f on true
 order by near.distance
 limit %(neighbours)s

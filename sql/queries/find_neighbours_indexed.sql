@@ -17,6 +17,10 @@ select
     o.prompt_tokens,
     o.completion_tokens,
     o.answer_key,
+    f.slope,
+    f.middle,
+    f.variance,
+    f.n,
     -near.distance as similarity
 from (
     select
@@ -49,4 +53,7 @@ from (
 ) near
 join semcache.entry e using (entry_id)
 join semcache.output o using (output_id)
+left join semcache.entry_fit f on f.entry_id = near.entry_id
+    and f.embedder_id = %(embedder_id)s
+    and f.tenant_id = %(tenant_id)s
 order by near.distance

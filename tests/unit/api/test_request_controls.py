@@ -28,6 +28,7 @@ def read(body: dict[str, Any] | None = None, /, **headers: str) -> Controls:
         ({"x_cache_threshold": "1"}, Controls(threshold=1)),
         ({"X_Cache_Mode": "EXACT"}, Controls(mode="exact")),
         ({"x_cache_mode": "off"}, Controls(mode="off")),
+        ({"x_cache_decision": "Calibrated"}, Controls(decision="calibrated")),
         ({"x_cache_refresh": "true"}, Controls(refresh=True)),
         ({"x_cache_refresh": "false"}, Controls()),
         ({"x_cache_tags": "harbour, tides,,harbour"}, Controls(tags=("harbour", "tides"))),

@@ -4,18 +4,10 @@ import random
 import numpy as np
 import pytest
 
+from service.policy.boundary import Budget, Outcome, Per, choose_boundary, least_observations
 from service.policy.bounds import ClusteredRate, clustered, wilson
-from service.policy.calibrated import (
-    Budget,
-    Calibration,
-    Outcome,
-    Per,
-    choose_boundary,
-    decide_calibrated,
-    least_observations,
-    read_calibration,
-)
-from service.policy.decision import Candidate, Query, Reason, Ruling
+from service.policy.calibrated import Calibration, decide_calibrated, read_calibration
+from service.policy.decision import Candidate, Query, Reason, Ruling, would_change
 from service.policy.guards.features import extract
 from service.policy.model import Logistic, read_model
 from service.policy.signals import Frequencies, Signals, signals
@@ -84,7 +76,11 @@ def test_too_few_observations_stay_strict_and_say_what_is_missing():
     calibration = fit_calibration(world(30, seed=1), Budget(0.01))
     assert calibration.model is None
     decision = decide_calibrated(
-        Query(TEXT, extract(TEXT)), [candidate(NEAR, 0.99)], calibration=calibration, frequencies=Frequencies()
+        Query(TEXT, extract(TEXT)),
+        [candidate(NEAR, 0.99)],
+        calibration=calibration,
+        budget=Budget(),
+        frequencies=Frequencies(),
     )
     assert (decision.ruling, decision.reason) == (Ruling.MISS, Reason.UNCALIBRATED)
 
@@ -140,18 +136,24 @@ def calibrated(cut=0.5):
 
 def test_the_likeliest_candidate_is_served_and_explained():
     near = [candidate(NEAR, 0.95), candidate("Please, how do I prune old roses?", 0.92)]
-    decision = decide_calibrated(Query(TEXT, extract(TEXT)), near, calibration=calibrated(), frequencies=Frequencies())
+    decision = decide_calibrated(
+        Query(TEXT, extract(TEXT)), near, calibration=calibrated(), budget=Budget(), frequencies=Frequencies()
+    )
     assert decision.candidate == near[0]
-    first, second = decision.explain()["candidates"]
-    assert first["probability"] == pytest.approx(0.88, abs=0.01)
-    assert first["wouldChange"] == ["a threshold above 0.9500", "a cut above 0.8808"]
-    assert second["reason"] == "outranked"
+    first, second = decision.judged
+    assert first.probability == pytest.approx(0.88, abs=0.01)
+    assert would_change(first, decision) == ["a threshold above 0.9500", "a cut above 0.8808"]
+    assert second.reason is Reason.OUTRANKED
     unlikely = decide_calibrated(
-        Query(TEXT, extract(TEXT)), [candidate(NEAR, 0.88)], calibration=calibrated(), frequencies=Frequencies()
+        Query(TEXT, extract(TEXT)),
+        [candidate(NEAR, 0.88)],
+        calibration=calibrated(),
+        budget=Budget(),
+        frequencies=Frequencies(),
     )
     assert unlikely.ruling is Ruling.GRAY
     assert unlikely.cut == 0.5
-    assert unlikely.explain()["candidates"][0]["wouldChange"] == ["a cut of at most 0.3100"]
+    assert would_change(unlikely.judged[0], unlikely) == ["a cut of at most 0.3100"]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +171,7 @@ def test_reasons(text, similarity, threshold, reason):
         Query(TEXT, extract(TEXT)),
         [candidate(text, similarity)],
         calibration=calibrated(),
+        budget=Budget(),
         frequencies=Frequencies(),
         threshold=threshold,
     )

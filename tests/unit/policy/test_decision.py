@@ -1,4 +1,4 @@
-from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold
+from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold, would_change
 from service.policy.guards.checks import Guard
 from service.policy.guards.features import extract
 
@@ -60,14 +60,13 @@ def test_a_stricter_threshold_never_adds_a_hit():
     assert any(served)
 
 
-def test_explain_shows_candidates_guards_and_what_would_change_it():
+def test_each_verdict_says_what_would_change_it():
     near = [candidate(OTHER_NUMBER, 0.99, "a"), candidate(PARAPHRASE, 0.95, "b"), candidate(PARAPHRASE, 0.8, "c")]
-    told = decide_threshold(query(), near, threshold=0.9, thorough=True).explain()
-    assert told["outcome"] == "hit"
-    first, second, third = told["candidates"]
-    numbers = next(g for g in first["guards"] if g["guard"] == "numbers")
-    assert (numbers["outcome"], numbers["evidence"]) == ("block", "30 kilogram ≠ 20 kilogram")
-    assert first["wouldChange"] == ["the guard numbers passing (30 kilogram ≠ 20 kilogram)"]
-    assert second["wouldChange"] == ["a threshold above 0.9500"]
-    assert third["wouldChange"] == ["a threshold of at most 0.8000"]
-    assert first["similarity"] == 0.99
+    hit = decide_threshold(query(), near, threshold=0.9)
+    first, second = hit.judged
+    numbers = next(v for v in first.verdicts if v.guard == "numbers")
+    assert (numbers.outcome, numbers.evidence) == ("block", "30 kilogram ≠ 20 kilogram")
+    assert would_change(first, hit) == ["the guard numbers passing (30 kilogram ≠ 20 kilogram)"]
+    assert would_change(second, hit) == ["a threshold above 0.9500"]
+    miss = decide_threshold(query(), near[2:], threshold=0.9)
+    assert would_change(miss.judged[0], miss) == ["a threshold of at most 0.8000"]
