@@ -11,7 +11,7 @@ PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_D
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup serve demo test test-vllm lint types format constraints schema clean
+.PHONY: help setup serve demo test test-vllm test-image lint types format constraints schema clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
@@ -29,6 +29,9 @@ test: lint types ## Check and test everything; ARGS go to pytest
 
 test-vllm: $(INSTALLED) $(VLLM) ## Test against a real vLLM on the CPU, which needs 3 GB more; ARGS go to pytest
 	$(BIN)/python -m pytest tests/vllm $(ARGS)
+
+test-image: $(INSTALLED) ## Build the container image without Docker, all packages anew, and run it; needs root
+	SEMCACHE_TEST_IMAGE=whole $(BIN)/python -m pytest tests/containers $(ARGS)
 
 lint: $(INSTALLED) ## Check style and the arrows between the packages
 	$(BIN)/ruff check .

@@ -34,6 +34,7 @@ class Code(Enum):
     ROUTE_NOT_FOUND = Kind(404, "/errors/not-found", "There is no such resource")
     METHOD_NOT_ALLOWED = Kind(405, "/errors/method-not-allowed", "The resource has no such method")
     CACHE_EXISTS = Kind(409, "/errors/cache/exists", "A cache of this name exists", "SC409")
+    KEY_EXISTS = Kind(409, "/errors/key/exists", "This API key was made before", "SC410")
     BODY_TOO_LARGE = Kind(413, "/errors/body-too-large", "The body is larger than the service reads")
     EMBEDDER_UNAVAILABLE = Kind(424, "/errors/embeddings/unavailable", "The embedder gave no vector")
     TEXT_TOO_LONG = Kind(422, "/errors/embeddings/text-too-long", "The text is longer than the embedder reads")

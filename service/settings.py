@@ -72,9 +72,9 @@ class DeclaredModel(BaseModel):
 
 
 class Settings(BaseSettings):
-    """What an operator can set. A field `x_y` is the variable `SEMCACHE_X_Y`."""
+    """What an operator can set. A field `x_y` is the variable `SEMCACHE_X_Y`; an empty one is not set."""
 
-    model_config = SettingsConfigDict(env_prefix="SEMCACHE_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="SEMCACHE_", env_ignore_empty=True, extra="ignore", frozen=True)
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")

@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -21,6 +22,7 @@ from service.store.rows import InvalidationId
 
 T = TypeVar("T")
 TENANT_NAME = re.compile("[A-Za-z0-9_.-]{1,64}")
+OWN_KEY = re.compile("[!-~]{20,256}")
 
 app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 
@@ -28,20 +30,38 @@ app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 @app.command()
 def create(
     tenant: Annotated[str, typer.Option(help="The tenant that the key opens; made if it is new.")],
+    key_file: Annotated[
+        Path | None,
+        typer.Option(help="Take the key from this file instead of making one; a second time changes nothing."),
+    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make a key and print it, once. From the first key on nobody enters without one."""
+    """Make a key and print it, once; one from a file is not printed. From the first key on all need one."""
     if not TENANT_NAME.fullmatch(tenant):
         raise SemcacheError(Code.INVALID_DATA, "--tenant: must be 1 to 64 of A-Z a-z 0-9 _ . -")
-    key = f"sk-{secrets.token_urlsafe(32)}"
+    key = _read_key(key_file) if key_file else f"sk-{secrets.token_urlsafe(32)}"
 
-    async def work(db: Database) -> InvalidationId:
-        _, invalidation = await tenants.create_key(db, await tenants.ensure(db, tenant), key)
+    async def work(db: Database) -> InvalidationId | None:
+        owner = await tenants.ensure(db, tenant)
+        if await tenants.find_by_key(db, key) == owner:
+            return None
+        _, invalidation = await tenants.create_key(db, owner, key)
         return invalidation
 
     _run(read_settings(data_dir=data_dir, database_url=database_url), work, lambda invalidation: invalidation)
-    typer.echo(key)
+    if not key_file:
+        typer.echo(key)
+
+
+def _read_key(path: Path) -> str:
+    try:
+        key = path.read_text().strip()
+    except OSError as error:
+        raise SemcacheError(Code.INVALID_DATA, f"--key-file: {error.strerror}: {path}") from error
+    if not OWN_KEY.fullmatch(key):
+        raise SemcacheError(Code.INVALID_DATA, "--key-file: must hold 20 to 256 printable characters without spaces")
+    return key
 
 
 @app.command("list")

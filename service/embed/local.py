@@ -18,7 +18,7 @@ from unicodedata import combining
 
 import numpy as np
 
-from service.embed.models import ModelFiles, find_model, missing_extra
+from service.embed.models import BUNDLED_NAME, ModelFiles, bundled_folder, find_model, missing_extra
 from service.embed.vectors import Result, TextTooLong, encodable, unavailable, unit
 from service.errors import Code, SemcacheError
 
@@ -164,16 +164,25 @@ class LocalModel:
 async def open_local(model: str | None, models_dir: Path, threads: int = 0) -> LocalModel:
     """The model by name or path (None: the bundled one), from `models_dir/<revision>`, exported if need be.
 
-    Raises EMBEDDER_UNAVAILABLE with what to do.
+    Of the bundled one its export is enough, as in the container image. Raises EMBEDDER_UNAVAILABLE with what to do.
     """
     for package in ("onnxruntime", "tokenizers"):
         if importlib.util.find_spec(package) is None:
             raise missing_extra("a local embedder")
-    files = await asyncio.to_thread(find_model, model)
+    files = await asyncio.to_thread(_find, model, models_dir)
     kept = models_dir / files.revision
     if Exported.read(kept) is None:
         await _export(files, models_dir)
     return LocalModel(files, await asyncio.to_thread(_load, kept, threads))
+
+
+def _find(model: str | None, models_dir: Path) -> ModelFiles:
+    if model is None and bundled_folder() is None:
+        for folder in sorted(models_dir.glob("*/")):
+            exported = Exported.read(folder)
+            if exported is not None and exported.name == BUNDLED_NAME:
+                return ModelFiles(exported.name, folder, exported.revision)
+    return find_model(model)
 
 
 def _load(kept: Path, threads: int) -> Pipeline:

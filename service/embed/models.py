@@ -43,11 +43,16 @@ def find_model(model: str | None) -> ModelFiles:
     return ModelFiles(folder.name if Path(model).is_absolute() else model, folder, _revision(_digests(folder)))
 
 
-def _bundled() -> ModelFiles:
+def bundled_folder() -> Path | None:
+    """Where the bundled model's package keeps it; None where it is not installed."""
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
-    if spec is None or spec.origin is None:
+    return Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+
+
+def _bundled() -> ModelFiles:
+    folder = bundled_folder()
+    if folder is None:
         raise missing_extra("the bundled model")
-    folder = Path(spec.origin).parent / "model"
     digests = _digests(folder)
     if digests.get("model.safetensors") != BUNDLED_WEIGHTS:
         raise unavailable(
@@ -111,4 +116,4 @@ def _revision(digests: dict[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-__all__ = ["BUNDLED_NAME", "ModelFiles", "find_model", "missing_extra"]
+__all__ = ["BUNDLED_NAME", "ModelFiles", "bundled_folder", "find_model", "missing_extra"]

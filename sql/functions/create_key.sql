@@ -1,5 +1,5 @@
 -- Note a new API key by its hash. Replicas forget what they know of keys, since the first key closes the service to others.
--- Caller: `pgsemcache keys create`. Locks: record_invalidation's. Bound: one row.
+-- Caller: `pgsemcache keys create`. Locks: record_invalidation's. Bound: one row. Errors: SC410.
 
 create or replace function semcache.create_key(p_tenant_id bigint, p_key_hash bytea, p_hint text)
 returns table (api_key_id bigint, invalidation_id bigint)
@@ -13,6 +13,8 @@ begin
 
     invalidation_id := record_invalidation(null, null);
     return next;
+exception when unique_violation then
+    raise exception 'this key was made before, for another tenant, or it was revoked; choose another one' using errcode = 'SC410';
 end
 $$;
 

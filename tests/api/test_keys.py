@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from running import Service, running_service
 from typer.testing import CliRunner
 
 from service.cli import app
-from service.errors import Code
+from service.errors import Code, SemcacheError
 from service.settings import Settings
 
 ASKED, CLOSE = "What is our parental leave rule?", "What's our parental leave rule?"
@@ -162,3 +163,28 @@ def test_a_key_is_kept_by_its_hash_only(guarded: tuple[Service, str, str]) -> No
     assert north[:8] in shown
     assert north not in shown
     assert north[8:] not in shown
+
+
+def test_a_key_may_come_from_a_file_and_a_second_time_changes_nothing(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("a-key-of-an-operator\n")
+    for _ in range(2):
+        assert keys(database_url, "create", "--tenant", "north", "--key-file", str(file)) == ""
+    assert len(keys(database_url, "list").splitlines()) == 1
+    with (
+        running_service(Settings(database_url=database_url)) as service,
+        client(service, file.read_text().strip()) as http,
+    ):
+        assert http.get("/v1/caches/default").status_code == 200
+    taken = CliRunner().invoke(
+        app, ["keys", "create", "--tenant", "south", "--key-file", str(file), "--database-url", database_url]
+    )
+    assert isinstance(taken.exception, SemcacheError)
+    assert taken.exception.code is Code.KEY_EXISTS
+
+
+@pytest.mark.parametrize("text", ["", "too short", "x" * 257, "with a space in its middle"])
+def test_a_file_that_holds_no_key_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(text)
+    done = CliRunner().invoke(app, ["keys", "create", "--tenant", "north", "--key-file", str(tmp_path / "key")])
+    assert "--key-file: must hold" in str(done.exception)

@@ -28,6 +28,7 @@ STABLE = {
     "route_not_found": (404, "/errors/not-found"),
     "method_not_allowed": (405, "/errors/method-not-allowed"),
     "cache_exists": (409, "/errors/cache/exists"),
+    "key_exists": (409, "/errors/key/exists"),
     "body_too_large": (413, "/errors/body-too-large"),
     "embedder_unavailable": (424, "/errors/embeddings/unavailable"),
     "text_too_long": (422, "/errors/embeddings/text-too-long"),

@@ -15,7 +15,7 @@ from service.settings import Settings
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Variables that are no settings of the service.
-OTHERS = {"SEMCACHE_BENCH_DATA", "SEMCACHE_TEST_DATABASE_URL"}
+OTHERS = {"SEMCACHE_BENCH_DATA", "SEMCACHE_TEST_DATABASE_URL", "SEMCACHE_TEST_IMAGE"}
 
 
 def test_the_page_of_settings_is_the_one_that_the_code_makes() -> None:

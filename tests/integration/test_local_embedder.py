@@ -220,3 +220,19 @@ async def test_without_the_packages_the_extra_is_named(monkeypatch, tmp_path, pa
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SemcacheError, match=r"pip install 'pgsemcache\[local\]'"):
         await open_local(None, tmp_path)
+
+
+async def test_the_export_of_the_bundled_model_is_enough(opened, monkeypatch):
+    whole = await opened()
+    monkeypatch.setattr("service.embed.local.bundled_folder", lambda: None)
+    monkeypatch.setattr("service.embed.models.bundled_folder", lambda: None)
+    alone = await opened()
+    assert alone.info == whole.info
+    assert np.array_equal(await alone.embed(SENTENCES[0]), await whole.embed(SENTENCES[0]))
+
+
+async def test_without_model_and_export_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("service.embed.local.bundled_folder", lambda: None)
+    monkeypatch.setattr("service.embed.models.bundled_folder", lambda: None)
+    with pytest.raises(SemcacheError, match=r"pgsemcache\[local\]"):
+        await open_local(None, tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import psycopg
+import pytest
 from sessions import Session, key
 
 
@@ -28,3 +30,11 @@ def test_replicas_forget_all_keys(app: Session) -> None:
         n=made["invalidation_id"],
     )
     assert told == {"cache_id": None, "exact_key": None}
+
+
+def test_a_key_is_made_once_ever(app: Session) -> None:
+    made = app.call("create_key", tenant_id=app.tenant_id, key_hash=key("k"), hint="sk-1")
+    app.call("revoke_key", api_key_id=made["api_key_id"])
+    with pytest.raises(psycopg.Error) as refused:
+        app.call("create_key", tenant_id=app.tenant_id, key_hash=key("k"), hint="sk-1")
+    assert refused.value.sqlstate == "SC410"
