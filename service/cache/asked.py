@@ -83,6 +83,7 @@ class Asked:
                 reason=looked.reason if looked and is_shadow else told.reason,
                 latency_ms=self.latency_ms,
                 scope_key=identity.scope.key if identity and known else None,
+                request_key=identity.request_key if identity and known else None,
                 session=runtime.sessions.name(identity, self.call.controls.session_id) if identity else None,
                 turn=identity.turn if identity else None,
                 conversation=identity.conversation if identity else None,

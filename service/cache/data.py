@@ -127,6 +127,7 @@ def _note(
             tenant_id=cache.tenant.tenant_id,
             cache_id=cache.row.cache_id,
             scope_key=identity.scope.key,
+            request_key=identity.request_key,
             entry_id=found.entry_id if found else None,
             served=found is not None,
             outcome=outcome,

@@ -35,6 +35,7 @@ class Request:
     reason: str
     latency_ms: float
     scope_key: bytes | None = None
+    request_key: bytes | None = None
     session: str | None = None
     turn: bytes | None = None
     conversation: bytes | None = None
@@ -52,6 +53,7 @@ class Request:
             "at": self.at.isoformat(),
             "cache_id": self.cache_id,
             "scope_key": self.scope_key.hex() if self.scope_key else None,
+            "request_key": self.request_key.hex() if self.request_key else None,
             "session": to_columns(self.session[:LONGEST_NAME])[0] if self.session else None,
             "turn": self.turn.hex() if self.turn else None,
             "conversation": self.conversation.hex() if self.conversation else None,

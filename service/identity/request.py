@@ -43,8 +43,8 @@ class Identity:
     """What a request is.
 
     `text` is the text of the last user message with white space and Unicode normalised, None if there is
-    none. `exact_key` (32 bytes) covers the scope and that message as sent. `tier` is the widest tier that the
-    request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn`
+    none. `exact_key` (32 bytes) covers the scope and that message as sent, `request_key` (32 bytes) the same but
+    for all of the model that is not its name: it outlives a revision. `tier` is the widest tier that the request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn`
     (32 bytes) names this point of the conversation, whatever the model and sampling; `conversation` is the
     `turn` of the request that came before it, None for a first one. A bypassed request's keys must not be
     looked up.
@@ -53,6 +53,7 @@ class Identity:
     scope: Scope
     text: str | None
     exact_key: bytes
+    request_key: bytes
     tier: Tier
     reason: Reason | None
     sampled: bool
@@ -114,7 +115,7 @@ def _lenient(
         return _assemble(endpoint, body, spoken, fields, namespace=namespace, model=model, policy=policy)
     except SemcacheError:
         scope = build_scope(namespace, model, {}, {"endpoint": hexdigest(endpoint)})
-        return Identity(scope, None, scope.key, Tier.BYPASS, Reason.MALFORMED, True, None, None)
+        return Identity(scope, None, scope.key, scope.key, Tier.BYPASS, Reason.MALFORMED, True, None, None)
 
 
 def _chat(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
@@ -185,10 +186,12 @@ def _assemble(
         parts[name] = hexdigest(members)
     scope = build_scope(namespace, model, normal_sampling(sampling), parts)
     tier, reason = _tier(endpoint, body, spoken)
+    names = namespace.tenant, namespace.cache, model.name
     return Identity(
         scope=scope,
         text=spoken.text,
         exact_key=digest([CANONICAL_VERSION, "exact", scope.key.hex(), spoken.said]),
+        request_key=digest([CANONICAL_VERSION, "request", *names, scope.sampling, dict(scope.parts), spoken.said]),
         tier=tier,
         reason=reason,
         sampled=endpoint != "embedding" and is_sampled(sampling),

@@ -11,6 +11,7 @@ from typing import Any
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
+    DOUBLE_PRECISION,
     REAL,
     BigInteger,
     Boolean,
@@ -56,6 +57,10 @@ def _refers(name: str, type_: Any = BigInteger, *, to: str | None = None, **opti
 
 def _tenant() -> Column[Any]:
     return _refers("tenant_id")
+
+
+def _node(name: str) -> Column[Any]:
+    return Column(name, BigInteger, ForeignKey("semcache.node.node_id", ondelete="CASCADE"), primary_key=True)
 
 
 tenant = Table(
@@ -242,6 +247,7 @@ request_log = Table(
     _tenant(),
     _refers("cache_id"),
     _column("scope_key", LargeBinary, null=True),
+    _column("request_key", LargeBinary, null=True),
     _column("session", Text, null=True),
     _column("turn", LargeBinary, null=True),
     _column("entry_id", Uuid, null=True),
@@ -255,7 +261,68 @@ request_log = Table(
     _column("cost_ms", REAL, null=True),
     Index("request_log_cache", "cache_id", "at"),
     Index("request_log_turn", "turn", postgresql_where=text("turn is not null")),
+    Index("request_log_session", "cache_id", "session", "at", postgresql_where=text("session is not null")),
     Index("request_log_at", "at", postgresql_using="brin"),
+)
+
+log_reader = Table(
+    "log_reader",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("position", BigInteger),
+)
+
+node = Table(
+    "node",
+    metadata,
+    _key("node_id"),
+    _tenant(),
+    _refers("cache_id", ondelete="CASCADE"),
+    _column("request_key", LargeBinary),
+    _column("exact_key", LargeBinary, null=True),
+    _column("visits", DOUBLE_PRECISION),
+    _column("starts", DOUBLE_PRECISION),
+    _column("seen", BigInteger),
+    _at("last_at", null=True),
+    UniqueConstraint("cache_id", "request_key"),
+    Index("node_exact", "cache_id", "exact_key"),
+)
+
+transition = Table(
+    "transition",
+    metadata,
+    _node("from_node"),
+    _node("to_node"),
+    _tenant(),
+    _refers("cache_id", ondelete="CASCADE"),
+    _column("weight", DOUBLE_PRECISION),
+    _column("seen", BigInteger),
+    _at("last_at"),
+    Index("transition_to", "to_node"),
+    Index("transition_cache", "cache_id"),
+)
+
+centrality = Table(
+    "centrality",
+    metadata,
+    _node("node_id"),
+    _tenant(),
+    _refers("cache_id", ondelete="CASCADE"),
+    _column("popularity", REAL),
+    _column("pagerank", REAL),
+    _column("betweenness", REAL),
+    _column("markov", REAL),
+    Index("centrality_cache", "cache_id"),
+)
+
+request_graph = Table(
+    "request_graph",
+    metadata,
+    Column("cache_id", BigInteger, ForeignKey("semcache.cache.cache_id", ondelete="CASCADE"), primary_key=True),
+    _tenant(),
+    _at("began_at"),
+    _at("grown_at"),
+    _at("scored_at", null=True),
 )
 
 observation = Table(

@@ -1,7 +1,8 @@
 -- Write a batch of lookups to the log and count their hits. A request that continues a conversation, and whose session
 -- the service does not know, gets the session in which the turn before was asked, else a new one.
 -- Caller: the service, each second and at shutdown; one call for each tenant.
--- Locks: usage rows, in the order of entries. Bound: the batch. Entries that are gone are skipped.
+-- Locks: the log's advisory lock, shared, so that log_head() knows that nothing is still to come below it; then usage
+-- rows, in the order of entries. Bound: the batch. Entries that are gone are skipped.
 
 create or replace function semcache.record_requests(p_tenant_id bigint, p_requests jsonb)
 returns void
@@ -10,12 +11,13 @@ set search_path from current
 as $$
 begin
     perform set_config('synchronous_commit', 'off', true); -- a crash may cost the last second of the log, no request waits
+    perform pg_advisory_xact_lock_shared(hashtextextended('request_log', 0));
 
     insert into request_log (
-        at, tenant_id, cache_id, scope_key, session, turn, entry_id, outcome, reason,
+        at, tenant_id, cache_id, scope_key, request_key, session, turn, entry_id, outcome, reason,
         similarity, latency_ms, stages, tokens_saved, tokens_spent, cost_ms
     )
-    select r.at, p_tenant_id, r.cache_id, decode(r.scope_key, 'hex'),
+    select r.at, p_tenant_id, r.cache_id, decode(r.scope_key, 'hex'), decode(r.request_key, 'hex'),
            coalesce(
                r.session,
                (
@@ -31,7 +33,7 @@ begin
            decode(r.turn, 'hex'), r.entry_id, r.outcome, r.reason,
            r.similarity, r.latency_ms, coalesce(r.stages, '{}'), r.tokens_saved, r.tokens_spent, r.cost_ms
     from jsonb_to_recordset(p_requests) as r (
-        at timestamptz, cache_id bigint, scope_key text, session text, turn text, conversation text,
+        at timestamptz, cache_id bigint, scope_key text, request_key text, session text, turn text, conversation text,
         entry_id uuid, outcome text, reason text,
         similarity real, latency_ms real, stages jsonb, tokens_saved integer, tokens_spent integer, cost_ms real
     );
