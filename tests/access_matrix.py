@@ -69,9 +69,11 @@ def fill(own: Session, worker: Session) -> None:
         requests=Jsonb(
             [
                 {
-                    "at": "2030-01-01T00:00:00Z",
+                    "at": f"2030-01-01T00:0{minute}:00Z",
+                    "request_key": key(f"request {minute}").hex(),
+                    "session": "s",
                     "cache_id": own.cache_id,
-                    "entry_id": str(entry_id),
+                    "entry_id": str(served),
                     "outcome": "hit",
                     "reason": "same_request",
                     "latency_ms": 1,
@@ -79,6 +81,7 @@ def fill(own: Session, worker: Session) -> None:
                     "tokens_spent": 0,
                     "served": True,
                 }
+                for minute, served in enumerate((entry_id, own.store("next")["entry_id"]))
             ]
         ),
     )
@@ -91,6 +94,10 @@ def fill(own: Session, worker: Session) -> None:
         similarity=None,
         prompt=None,
         prompt_verbatim=None,
+    )
+    worker.call("fold_requests", head=2, limit=10, gap="30 minutes")
+    worker.rows(
+        "insert into centrality select node_id, tenant_id, cache_id, 0, 0, 0, 0 from node returning 1",
     )
     worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
     worker.call(

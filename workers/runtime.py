@@ -14,7 +14,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import index_care, purge
+from workers import index_care, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -47,6 +47,11 @@ def tasks(settings: Settings) -> list[Task]:
             "index_care",
             settings.index_interval,
             lambda db: index_care.run_once(db, settings.exact_scan_limit),
+        ),
+        Task(
+            "request_graph",
+            settings.graph_interval,
+            lambda db: request_graph.run_once(db, nodes=settings.graph_nodes, edges=settings.graph_edges),
         ),
     ]
 

@@ -29,6 +29,9 @@ def downgrade() -> None:
     op.execute("drop function if exists fold_requests(bigint, integer, interval)")
     op.execute("drop function if exists trim_graph(integer, integer, integer, interval)")
     op.execute("drop function if exists log_head()")
+    op.execute(
+        "drop function if exists save_centralities(bigint, timestamptz, bigint[], real[], real[], real[], real[])"
+    )
     op.execute("drop function if exists add_decayed(double precision, double precision)")
     op.execute("drop function if exists decay_clock(timestamptz)")
     op.execute("drop table request_graph, centrality, transition, node, log_reader")

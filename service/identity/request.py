@@ -43,11 +43,11 @@ class Identity:
     """What a request is.
 
     `text` is the text of the last user message with white space and Unicode normalised, None if there is
-    none. `exact_key` (32 bytes) covers the scope and that message as sent, `request_key` (32 bytes) the same but
-    for all of the model that is not its name: it outlives a revision. `tier` is the widest tier that the request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn`
-    (32 bytes) names this point of the conversation, whatever the model and sampling; `conversation` is the
-    `turn` of the request that came before it, None for a first one. A bypassed request's keys must not be
-    looked up.
+    none. `exact_key` (32 bytes) covers the scope and that message as sent; `request_key` (32 bytes) the same, but
+    of the model only its name, so that it outlives a revision. `tier` is the widest tier that the request may use,
+    `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn` (32 bytes) names this
+    point of the conversation, whatever the model and sampling; `conversation` is the `turn` of the request that came
+    before it, None for a first one. A bypassed request's keys must not be looked up.
     """
 
     scope: Scope
