@@ -186,6 +186,11 @@ class Settings(BaseSettings):
     graph_interval: float = Field(60.0, gt=0, description="how often the request graph is added to and scored")
     graph_nodes: int = Field(10_000, ge=1, description="most requests that the graph of one cache keeps")
     graph_edges: int = Field(50_000, ge=1, description="most transitions that the graph of one cache keeps")
+    calibrate_interval: float = Field(30.0, gt=0, description="how often the worker looks for labels to learn from")
+    calibrate_window_days: float = Field(30.0, gt=0, description="how long a label is learned from, in days")
+    calibrate_observations: int = Field(
+        20_000, ge=100, description="most labelled candidates that one fit takes, the newest; some four a request"
+    )
     exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
     ivfflat_probes: int = Field(10, ge=1, description="lists of an IVFFlat index that a lookup reads first")
     hnsw_ef_search: int = Field(40, ge=1, le=1000, description="candidates that a lookup in an HNSW index keeps")

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, is_dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import index_care, purge, request_graph
+from workers import calibrate, index_care, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -52,6 +53,13 @@ def tasks(settings: Settings) -> list[Task]:
             "request_graph",
             settings.graph_interval,
             lambda db: request_graph.run_once(db, nodes=settings.graph_nodes, edges=settings.graph_edges),
+        ),
+        Task(
+            "calibrate",
+            settings.calibrate_interval,
+            lambda db: calibrate.run_once(
+                db, timedelta(days=settings.calibrate_window_days), settings.calibrate_observations
+            ),
         ),
     ]
 

@@ -294,6 +294,23 @@ class Feedback(Body):
     prompt: Text | None = Field(None, description="the prompt that got the answer, where it was another one")
 
 
+class CalibrationView(View):
+    embedder: str
+    observations: int = Field(description="labelled requests that it rests on")
+    budget: float | None = Field(description="the share of false hits that it was fitted for")
+    per: str | None
+    confidence: float | None
+    cut: float | None = Field(
+        description="least probability that is served; null: nothing is, by the policy calibrated"
+    )
+    false_hits: float | None = Field(description="share of false hits observed at the cut")
+    false_hits_at_most: float | None = Field(description="its upper bound at the stated confidence")
+    hits: int | None = Field(description="observed hits of the budget's kind at the cut")
+    missing: str | None = Field(description="what it would take to serve")
+    fitted_at: datetime
+    tightened_at: datetime | None = Field(description="when an alarm of drift last threw away what was learned")
+
+
 class Stats(View):
     cache_id: str
     since: datetime | None
@@ -314,3 +331,4 @@ class Stats(View):
     latency_p50_ms: float | None
     latency_p99_ms: float | None
     miss_reasons: dict[str, int]
+    calibrations: list[CalibrationView] = Field(description="what the cache has learned, by embedder")

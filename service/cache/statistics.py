@@ -9,9 +9,14 @@ from typing import Any
 from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
-from service.store import caches, tasks
+from service.store import caches, calibrations, tasks
 from service.store.tasks import TaskRow
 from service.telemetry.metrics import Metrics
+
+
+async def read_calibrations(runtime: Runtime, cache: OpenCache) -> list[dict[str, Any]]:
+    """What the cache has learned, as `sql/queries/calibration_stats.sql` names it."""
+    return await calibrations.stats(runtime.db, cache.row)
 
 
 async def read_stats(

@@ -14,6 +14,8 @@ from pydantic.dataclasses import dataclass
 
 from service.policy.bounds import ClusteredRate
 
+BLOCKS = 5  # of time, in a window of labels; the first one is only learned from
+
 
 class Per(StrEnum):
     """What a rate of false hits is counted per."""
@@ -89,12 +91,7 @@ def choose_boundary(outcomes: Sequence[Outcome], budget: Budget, *, exact_hits: 
         upper = seen.bounds(budget.confidence)[1]
         if not tied and upper <= budget.rate:
             best = Boundary(outcome.probability, seen.rate, upper, round(seen.total))
-    return best or _strict(outcomes, budget)
-
-
-def _strict(outcomes: Sequence[Outcome], budget: Budget) -> Boundary:
-    needed = least_observations(budget) - len(outcomes)
-    return strict(needed_labels(needed) if needed > 0 else "a cut at which the bound on false hits keeps the budget")
+    return best or strict("a cut at which the bound on false hits keeps the budget")
 
 
 def strict(missing: str) -> Boundary:
@@ -102,8 +99,10 @@ def strict(missing: str) -> Boundary:
     return Boundary(None, 0.0, 1.0, 0, missing)
 
 
-def needed_labels(count: int) -> str:
-    return f"{count} more labelled requests"
+def missing_labels(budget: Budget, labels: int) -> str:
+    """How many labelled requests a cache with so many still wants, in words; "" where it has enough."""
+    needed = ceil(least_observations(budget) * BLOCKS / (BLOCKS - 1)) - labels
+    return f"{needed} more labelled requests" if needed > 0 else ""
 
 
 def least_observations(budget: Budget) -> int:
@@ -113,12 +112,13 @@ def least_observations(budget: Budget) -> int:
 
 
 __all__ = [
+    "BLOCKS",
     "Boundary",
     "Budget",
     "Outcome",
     "Per",
     "choose_boundary",
     "least_observations",
-    "needed_labels",
+    "missing_labels",
     "strict",
 ]

@@ -75,7 +75,7 @@ class CachePolicy(BaseModel):
         "requests that ask the model count as right",
     )
     pooled: bool = Field(
-        True, description="whether the decision verified learns from all entries together or from each alone"
+        False, description="whether the decision verified learns from all entries together or from each alone"
     )
     guards: bool = Field(
         True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from service.policy.boundary import Boundary, Budget, Per, least_observations, needed_labels
+from service.policy.boundary import Boundary, Budget, missing_labels
 from service.policy.decision import FLOOR, Candidate, Decision, Judged, Query, Reason, conclude
 from service.policy.model import Model, read_model
 from service.policy.signals import Frequencies, see
@@ -37,9 +37,8 @@ def read_calibration(value: dict[str, Any]) -> Calibration | None:
     """The calibration that `to_json` wrote; None where another version did, so that it is fitted anew."""
     if value.get("version") != CALIBRATION_VERSION:
         return None
-    budget = value["budget"]
     return Calibration(
-        budget=Budget(budget["rate"], Per(budget["per"]), budget["confidence"]),
+        budget=Budget(**value["budget"]),
         boundary=Boundary(**value["boundary"]),
         model=read_model(value["model"]) if value["model"] else None,
         observations=value["observations"],
@@ -64,7 +63,7 @@ def decide_calibrated(
     fitted = calibration if calibration and budget.covers(calibration.budget) else None
     cut = fitted.boundary.cut if fitted else None
     if fitted is None or fitted.model is None or cut is None:
-        missing = fitted.boundary.missing if fitted else needed_labels(least_observations(budget))
+        missing = fitted.boundary.missing if fitted else missing_labels(budget, 0)
         judged = [Judged(s.candidate, Reason.UNCALIBRATED, s.verdicts) for s in seen]
         return conclude(judged, max(threshold, FLOOR), policy="calibrated", missing=missing)
     rows = [s.signals for s in seen if s.signals is not None]

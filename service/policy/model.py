@@ -26,8 +26,12 @@ class Logistic:
     bias: float
 
     def probabilities(self, rows: Sequence[Sequence[float]]) -> Floats:
+        return sigmoid(self.scores(rows))
+
+    def scores(self, rows: Sequence[Sequence[float]]) -> Floats:
+        """Log-odds."""
         x = (np.asarray(rows, dtype=np.float64) - self.centre) / self.scale
-        return sigmoid(self.bias + x @ self.weights)
+        return np.asarray(self.bias + x @ self.weights)
 
     def to_json(self) -> dict[str, Any]:
         arrays = {name: getattr(self, name).tolist() for name in ("centre", "scale", "weights")}

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from service.policy.boundary import Budget, Outcome, choose_boundary, least_observations, needed_labels, strict
+from service.policy.boundary import BLOCKS, Budget, Outcome, choose_boundary, missing_labels, strict
 from service.policy.calibrated import Calibration
-from service.policy.model import Floats, Logistic, Model, Trees
+from service.policy.model import Floats, Logistic, Model, Trees, sigmoid
 from service.policy.signals import Signals
 
-_FOLDS = 5
 _LEAST_OF_A_CLASS = 20
 _TREES = 150
 _DEPTH = 3
@@ -39,46 +38,57 @@ def fit_calibration(
 ) -> Calibration:
     """A calibration from the observations of one window, oldest first.
 
-    The cut is chosen on probabilities from models that did not see the block of time which they judge. `kind` is
-    `trees` (gradient-boosted) or `logistic`. `exact_hits` are those of the same window.
+    The cut is chosen on probabilities from models that saw only what came before the block of time which they judge,
+    as it will be when it serves; so what changes with time counts against it. `kind` is `trees` (gradient-boosted) or
+    `logistic`. `exact_hits` are those of the same window.
     """
-    requests = {o.request for o in observations}
+    requests = {o.request for o in observations if o.weight}
     right = sum(o.correct for o in observations)
-    if min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
-        needed = max(0, least_observations(budget) - len(requests))
-        missing = f"{needed_labels(needed)}, with {_LEAST_OF_A_CLASS} right and wrong candidates each"
-        return Calibration(budget, strict(missing), None, len(requests))
+    missing = missing_labels(budget, len(requests))
+    if missing or min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
+        both = f"{_LEAST_OF_A_CLASS} right and {_LEAST_OF_A_CLASS} wrong candidates among the labelled ones"
+        return Calibration(budget, strict(missing or both), None, len(requests))
     x = np.asarray([o.signals for o in observations], dtype=np.float64)
     y = np.asarray([o.correct for o in observations])
-    blocks = np.asarray([o.request for o in observations])
-    model, held_out = _cross_fit(x, y, _time_blocks(blocks), kind)
-    boundary = choose_boundary(_outcomes(observations, held_out), budget, exact_hits=exact_hits)
+    blocks = _time_blocks(np.asarray([o.request for o in observations]))
+    model, held_out = _forward_fit(x, y, blocks, kind)
+    later = [o for o, block in zip(observations, blocks, strict=True) if block]
+    boundary = choose_boundary(_outcomes(later, held_out), budget, exact_hits=exact_hits * (BLOCKS - 1) // BLOCKS)
     return Calibration(budget, boundary, model, len(requests))
 
 
 def _time_blocks(requests: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Contiguous blocks of requests, about equally many each."""
     _, order = np.unique(requests, return_inverse=True)
-    return np.asarray(order * _FOLDS // (order.max() + 1))
+    return np.asarray(order * BLOCKS // (order.max() + 1))
 
 
-def _cross_fit(x: Floats, y: Any, blocks: Any, kind: str) -> tuple[Model, Floats]:
-    """The model of all rows, and each row's probability from models of the other blocks on the same scale."""
+def _forward_fit(x: Floats, y: Any, blocks: Any, kind: str) -> tuple[Model, Floats]:
+    """The model of all rows, and the probabilities of those after the first block from models of what came before."""
+    scores = np.concatenate([_scores(x[blocks < b], y[blocks < b], x[blocks == b], kind) for b in range(1, BLOCKS)])
     if kind == "logistic":
-        held_out = np.zeros(len(y))
-        for block in np.unique(blocks):
-            own = blocks == block
-            held_out[own] = _fit_logistic(x[~own], y[~own]).probabilities(x[own].tolist())
-        return _fit_logistic(x, y), held_out
-    scores = np.zeros(len(y))
-    for block in np.unique(blocks):
-        own = blocks == block
-        scores[own] = _fit_trees(x[~own], y[~own]).scores(x[own].tolist())
-    scaling = _fit_logistic(scores[:, None], y)
-    slope = float(scaling.weights[0] / scaling.scale[0])
-    shift = float(scaling.bias - slope * scaling.centre[0])
-    model = replace(_fit_trees(x, y), slope=slope, shift=shift)
-    return model, scaling.probabilities(scores[:, None].tolist())
+        return _fit_logistic(x, y), sigmoid(scores)
+    slope, shift = _platt(scores, y[blocks > 0])
+    return replace(_fit_trees(x, y), slope=slope, shift=shift), sigmoid(slope * scores + shift)
+
+
+def _platt(scores: Floats, y: Any) -> tuple[float, float]:
+    """Slope and shift that make probabilities of scores. Scores that tell nothing of later rows get the slope 0."""
+    right = int(y.sum())
+    if right in (0, len(y)):
+        return 0.0, float(np.log((right + 1) / (len(y) - right + 1)))
+    fitted = _fit_logistic(scores[:, None], y)
+    slope = max(0.0, float(fitted.weights[0] / fitted.scale[0]))
+    return slope, float(fitted.bias - slope * fitted.centre[0])
+
+
+def _scores(x: Floats, y: Any, unseen: Floats, kind: str) -> Floats:
+    """Log-odds of rows by a model of others; where those are all right, or all wrong, the same for each row."""
+    right = int(y.sum())
+    if right in (0, len(y)):
+        return np.full(len(unseen), np.log((right + 1) / (len(y) - right + 1)))
+    model = _fit_logistic(x, y) if kind == "logistic" else _fit_trees(x, y)
+    return model.scores(unseen.tolist())
 
 
 def _fit_logistic(x: Floats, y: Any) -> Logistic:

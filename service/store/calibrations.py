@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from service.policy.boundary import Budget
 from service.policy.calibrated import read_calibration
 from service.policy.policies import Learned
 from service.policy.signals import Frequencies
@@ -16,6 +18,51 @@ from service.policy.verified import Fit
 from service.store.database import Database, Row
 from service.store.queries import query
 from service.store.rows import CacheRow, EmbedderId, InvalidationId
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A cache with an embedder, and what is new since it was calibrated.
+
+    budget: the one fitted for, None where there is no model. observations: the labelled requests it rests on. last and
+    learned: numbers of the newest observation now and then; requests: how many were labelled since; alarming: an
+    answer was called wrong since. old: a day has passed. grown: entries have, by a tenth.
+    """
+
+    cache: CacheRow
+    embedder_id: EmbedderId
+    budget: Budget | None
+    observations: int
+    old: bool
+    tightened_at: datetime | None
+    last: int
+    learned: int
+    requests: int
+    alarming: bool
+    grown: bool
+
+
+async def due(db: Database) -> list[Due]:
+    """All caches that have vectors. `db` acts as the worker."""
+    async with db.connection(bulk=True) as connection:
+        cursor = await connection.execute(query("caches_to_calibrate"))
+        return [_due(row) for row in await cursor.fetchall()]
+
+
+async def frequencies(db: Database, cache: CacheRow, *, entries: int, words: int) -> Frequencies:
+    """In how many of the cache's newest `entries` each of the most frequent `words` stands."""
+    async with db.tenant(cache.tenant_id, bulk=True) as connection:
+        row = await connection.one(
+            query("document_frequencies"),
+            {
+                "tenant_id": cache.tenant_id,
+                "cache_id": cache.cache_id,
+                "epoch": cache.epoch,
+                "entries": entries,
+                "words": words,
+            },
+        )
+    return Frequencies(**row)
 
 
 async def read(db: Database, cache: CacheRow) -> dict[EmbedderId, Learned]:
@@ -27,6 +74,12 @@ async def read(db: Database, cache: CacheRow) -> dict[EmbedderId, Learned]:
         return {EmbedderId(row["embedder_id"]): _learned(row) for row in await cursor.fetchall()}
 
 
+async def stats(db: Database, cache: CacheRow) -> list[Row]:
+    """What the cache has learned: rows of `calibration_stats`."""
+    async with db.tenant(cache.tenant_id) as connection:
+        return await (await connection.execute(query("calibration_stats"), {"cache_id": cache.cache_id})).fetchall()
+
+
 async def save(
     db: Database,
     cache: CacheRow,
@@ -34,9 +87,9 @@ async def save(
     learned: Learned,
     *,
     last: int,
-    fits: Mapping[UUID, Fit],
+    fits: Mapping[UUID, Fit | None],
 ) -> InvalidationId | None:
-    """Keep what was fitted, and the fits of single entries; every replica's next lookup decides by it.
+    """Keep what was fitted, and the fits of single entries, None where an entry has none any more; replicas are told.
 
     `last` is the number of the last observation that was there. None where the cache is gone. `db` acts as the worker.
     """
@@ -52,10 +105,16 @@ async def save(
                 Jsonb(asdict(learned.pooled)) if learned.pooled else None,
                 learned.calibration.observations if learned.calibration else 0,
                 last,
-                Jsonb([{"entry_id": str(entry_id), **asdict(fit)} for entry_id, fit in fits.items()]),
+                Jsonb([{"entry_id": str(entry_id), **(asdict(fit) if fit else {})} for entry_id, fit in fits.items()]),
             ),
         )
     return InvalidationId(row["invalidation_id"]) if row["invalidation_id"] else None
+
+
+def _due(row: Row) -> Due:
+    cache = CacheRow(**{f.name: row.pop(f.name) for f in fields(CacheRow)})
+    budget = row.pop("budget")
+    return Due(cache, budget=Budget(**budget) if budget else None, **row)
 
 
 def _learned(row: Row) -> Learned:
@@ -70,4 +129,4 @@ def _counted(frequencies: Frequencies) -> dict[str, Any]:
     return {"total": frequencies.total, "counts": dict(frequencies.counts)}
 
 
-__all__ = ["read", "save"]
+__all__ = ["Due", "due", "frequencies", "read", "save", "stats"]

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from service.policy.signals import SIGNALS_VERSION, Signals
+from service.policy.training import Observation
 from service.store.database import Database
 from service.store.queries import query
 from service.store.rows import CacheRow, EmbedderId
@@ -59,6 +60,8 @@ class NewObservation:
 class Observed:
     """An observation that a model can learn from; fields as those of NewObservation."""
 
+    observation_id: int
+    at: datetime
     request_id: UUID
     entry_id: UUID
     similarity: float
@@ -99,4 +102,28 @@ async def window(
     return [Observed(**row | {"signals": Signals(*row["signals"])}) for row in rows]
 
 
-__all__ = ["NewObservation", "Observed", "Source", "Verdict", "record", "window"]
+async def exact_hits(db: Database, cache: CacheRow, since: datetime) -> int:
+    """How many requests since then got, or in shadow would have got, the answer to the same request."""
+    async with db.tenant(cache.tenant_id, bulk=True) as connection:
+        row = await connection.one(
+            query("exact_hits"), {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "since": since}
+        )
+    return int(row["hits"])
+
+
+def to_train_on(observed: Sequence[Observed]) -> list[Observation]:
+    """What a model is fitted on. An observation that was not drawn at random has no weight in the bound."""
+    numbers: dict[UUID, int] = {}
+    return [
+        Observation(
+            request=numbers.setdefault(o.request_id, len(numbers)),
+            signals=o.signals,
+            correct=o.correct,
+            cluster=o.answer_key.hex() if o.answer_key else o.entry_id.hex,
+            weight=1 / o.inclusion if o.inclusion else 0.0,
+        )
+        for o in observed
+    ]
+
+
+__all__ = ["NewObservation", "Observed", "Source", "Verdict", "exact_hits", "record", "to_train_on", "window"]

@@ -1,6 +1,8 @@
 -- What a model learns from: the newest requests of a window with all their candidates that were seen with signals of
 -- this version, oldest first. A verdict of stale is about time, not about likeness, so nothing is learned from it.
 select
+    o.observation_id,
+    o.at,
     o.request_id,
     o.entry_id,
     o.similarity,

@@ -45,6 +45,9 @@ def test_entries_keep_their_last_fit_and_one_that_is_gone_gets_none(app: Session
     save(worker, fits=Jsonb([fit(entry_id, 9)]))
     (row,) = app.rows("select entry_id, slope, n from semcache.entry_fit")
     assert row == {"entry_id": entry_id, "slope": 20.5, "n": 9}
+    save(worker, fits=Jsonb([{"entry_id": str(entry_id)}]))
+    assert app.count("entry_fit") == 0, "without a fit it loses the one it had"
+    save(worker, fits=Jsonb([fit(entry_id, 9)]))
     app.call("delete_entry", tenant_id=app.tenant_id, cache_id=app.cache_id, entry_id=entry_id)
     assert app.count("entry_fit") == 0
 

@@ -1,10 +1,12 @@
 import json
 import random
+from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
 
-from service.policy.boundary import Budget, Outcome, Per, choose_boundary, least_observations
+from service.policy.boundary import Budget, Outcome, Per, choose_boundary, least_observations, missing_labels
 from service.policy.bounds import ClusteredRate, clustered, wilson
 from service.policy.calibrated import Calibration, decide_calibrated, read_calibration
 from service.policy.decision import Candidate, Query, Reason, Ruling, would_change
@@ -72,9 +74,12 @@ def test_too_few_observations_stay_strict_and_say_what_is_missing():
     assert 250 < needed < 300
     few = [Outcome(0.9, True, str(i)) for i in range(100)]
     assert choose_boundary(few, Budget(0.01)).cut is None
-    assert choose_boundary(few, Budget(0.01)).missing == f"{needed - 100} more labelled requests"
+    assert missing_labels(Budget(0.01), 0) == f"{ceil(needed * 5 / 4)} more labelled requests"
     calibration = fit_calibration(world(30, seed=1), Budget(0.01))
     assert calibration.model is None
+    assert calibration.boundary.missing == missing_labels(Budget(0.01), 30)
+    alike = [replace(o, correct=True) for o in world(400, seed=1)]
+    assert "20 wrong" in fit_calibration(alike, Budget(0.01)).boundary.missing
     decision = decide_calibrated(
         Query(TEXT, extract(TEXT)),
         [candidate(NEAR, 0.99)],
@@ -96,6 +101,39 @@ def test_a_budget_holds_on_requests_that_were_not_seen(kind):
     assert len(served) > 600
     assert sum(not o.correct for o in served) / len(served) <= 0.05
     assert abs(chances.mean() - np.mean([o.correct for o in later])) < 0.03
+
+
+@pytest.mark.parametrize("kind", ["trees", "logistic"])
+def test_a_flood_of_wrong_answers_after_a_quiet_time_leaves_nothing_to_serve(kind):
+    pytest.importorskip("sklearn")
+    signs = Signals(**(dict.fromkeys(Signals._fields, 0.0) | {"similarity": 0.97}))
+    quiet = [Observation(i, signs, True, str(i)) for i in range(800)]
+    assert fit_calibration([*quiet, *world(60, seed=7)], Budget(0.05), kind=kind).boundary.cut is not None
+    flood = [Observation(i, signs, False, str(i)) for i in range(800, 1000)]
+    assert fit_calibration([*quiet, *flood], Budget(0.05), kind=kind).boundary.cut is None
+
+
+def test_labels_that_were_not_drawn_at_random_do_not_license_anything():
+    pytest.importorskip("sklearn")
+    drawn = world(3000, seed=2)
+    praised = [replace(o, weight=0.0) for o in drawn]
+    assert fit_calibration(drawn, Budget(0.05), kind="logistic").boundary.cut is not None
+    calibration = fit_calibration(praised, Budget(0.05), kind="logistic")
+    assert (calibration.boundary.cut, calibration.observations) == (None, 0)
+
+
+def test_a_label_that_stands_for_many_is_still_one_observation():
+    alone, for_many = ClusteredRate(), ClusteredRate()
+    for i in range(200):
+        alone.add(str(i), wrong=i % 50 == 0)
+        for_many.add(str(i), wrong=i % 50 == 0, count=20)
+    assert for_many.effective == pytest.approx(alone.effective)
+    few = ClusteredRate()
+    for i in range(50):
+        few.add(str(i), wrong=False, count=20)
+    assert few.bounds(0.95)[1] == pytest.approx(wilson(0, 50, 0.95)[1])
+    few.add_right(1000)
+    assert few.bounds(0.95)[1] < wilson(0, 100, 0.95)[1]
 
 
 @pytest.mark.parametrize("kind", ["trees", "logistic"])

@@ -1,0 +1,96 @@
+"""Fits what caches learn: the model and boundary of `calibrated`, the fits of `verified`, how frequent words are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from uuid import UUID
+
+from service.policy.boundary import Budget, strict
+from service.policy.cache_policy import read_policy
+from service.policy.calibrated import Calibration
+from service.policy.policies import Learned
+from service.policy.signals import Frequencies
+from service.policy.training import fit_calibration
+from service.policy.verified import Fit, fit
+from service.store import calibrations, observations
+from service.store.calibrations import Due
+from service.store.database import Database
+from service.store.observations import Observed
+
+COUNTED = 20_000  # entries whose words are counted
+WORDS = 5_000
+ENOUGH = 0.02  # further labels, as a share of those that the last fit had, that are worth another
+
+NO_LIBRARY = 'scikit-learn where the worker runs: pip install "pgsemcache[learn]"'
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """Of how many caches something was fitted, and on how many labelled candidates."""
+
+    caches: int
+    observations: int
+
+
+async def run_once(db: Database, window: timedelta, most: int) -> Calibrated:
+    """Fit each cache that has something new, on at most so many observations of the window."""
+    wanted = [due for due in await calibrations.due(db) if wants_fit(due)]
+    seen = [await _calibrate(db, due, datetime.now(UTC) - window, most) for due in wanted]
+    return Calibrated(len(seen), sum(seen))
+
+
+def wants_fit(due: Due) -> bool:
+    """Whether what is new is worth a fit: a verdict of wrong always is, a further label only where there are few."""
+    if not due.last:
+        return due.grown
+    if due.requests and (due.alarming or due.requests >= ENOUGH * due.observations):
+        return True
+    return due.grown or due.old or due.budget != read_policy(due.cache.policy).budget
+
+
+async def _calibrate(db: Database, due: Due, since: datetime, most: int) -> int:
+    cache = due.cache
+    begin = max(since, due.tightened_at or since)
+    observed = await observations.window(db, cache, due.embedder_id, since=begin, limit=most)
+    exact = await observations.exact_hits(db, cache, observed[0].at) if observed else 0
+    frequencies = await calibrations.frequencies(db, cache, entries=COUNTED, words=WORDS)
+    budget = read_policy(cache.policy).budget
+    learned, fits = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)
+    await calibrations.save(db, cache, due.embedder_id, learned, last=due.last, fits=fits)
+    return len(observed)
+
+
+def _learn(
+    observed: Sequence[Observed], budget: Budget, frequencies: Frequencies, exact_hits: int, learned: int
+) -> tuple[Learned, dict[UUID, Fit | None]]:
+    labels = _labels(observed)
+    fresh = {o.entry_id for o in observed if o.observation_id > learned}
+    pooled = fit([label for each in labels.values() for label in each])
+    fits = {entry_id: fit(labels[entry_id]) for entry_id in fresh}
+    return Learned(_model(observed, budget, exact_hits), frequencies, pooled), fits
+
+
+def _model(observed: Sequence[Observed], budget: Budget, exact_hits: int) -> Calibration:
+    if find_spec("sklearn") is None:
+        return Calibration(budget, strict(NO_LIBRARY), None, len({o.request_id for o in observed}))
+    return fit_calibration(observations.to_train_on(observed), budget, exact_hits=exact_hits)
+
+
+def _labels(observed: Sequence[Observed]) -> dict[UUID, list[tuple[float, bool]]]:
+    """By entry, what was seen of the candidate that `verified` would try: the nearest that no guard doubts."""
+    tried: dict[UUID, Observed] = {}
+    for o in observed:
+        if o.inclusion is not None and not o.signals.doubts:
+            tried.setdefault(o.request_id, o)
+    labels: dict[UUID, list[tuple[float, bool]]] = defaultdict(list)
+    for o in tried.values():
+        labels[o.entry_id].append((o.similarity, o.correct))
+    return labels
+
+
+__all__ = ["Calibrated", "run_once", "wants_fit"]
