@@ -141,6 +141,17 @@ class Settings(BaseSettings):
         16 * 2**20, ge=1024, description="largest answer of a model that is stored; longer ones pass through"
     )
 
+    resolver_url: WebAddress | None = Field(
+        None,
+        description="OpenAI-compatible base of the model that rewrites questions of a conversation to stand alone, for "
+        "caches whose context is rewritten; ends in /v1",
+    )
+    resolver_model: str | None = Field(None, validate_default=True, description="name of that model")
+    resolver_key: SecretStr | None = Field(None, description="bearer token for it")
+    resolver_timeout: float = Field(
+        2.0, gt=0, description="longest wait for it; a question that is not rewritten by then is matched exactly"
+    )
+
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
         None,
@@ -209,6 +220,13 @@ class Settings(BaseSettings):
     def _remote_embedder_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
         if not value and info.data.get("embedder") == "remote":
             raise ValueError("must be set for a remote embedder (SEMCACHE_EMBEDDER=remote)")
+        return value
+
+    @field_validator("resolver_model")
+    @classmethod
+    def _resolver_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if not value and info.data.get("resolver_url"):
+            raise ValueError("must be set where SEMCACHE_RESOLVER_URL is")
         return value
 
     @field_validator("pool_max")

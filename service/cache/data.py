@@ -18,7 +18,7 @@ from service.cache.runtime import Runtime
 from service.cache.store import Kept, New, store_answer
 from service.errors import SemcacheError
 from service.identity.prompt import identify_prompt
-from service.identity.request import Identity, KeyPolicy
+from service.identity.request import Identity
 from service.identity.scope import Namespace
 from service.policy.decision import Policy
 from service.store import entries
@@ -47,6 +47,9 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
     ask = _ask(cache, prompt)
     try:
         looked = await look_up(runtime, cache, ask)
+        if looked.found is None and (question := await runtime.rewriter.question(cache.policy, ask.identity)):
+            ask = _ask(cache, prompt, question)
+            looked = await look_up(runtime, cache, ask)
     except SemcacheError as error:
         _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
         raise
@@ -57,7 +60,9 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
 
 async def explain(runtime: Runtime, cache: OpenCache, prompt: Prompt, limit: int) -> Explanation:
     """Why a search of this prompt hits or misses. Raises as `search`; nothing is noted."""
-    return await explain_ask(runtime, cache, _ask(cache, prompt), limit)
+    ask = _ask(cache, prompt)
+    question = await runtime.rewriter.question(cache.policy, ask.identity)
+    return await explain_ask(runtime, cache, _ask(cache, prompt, question), limit)
 
 
 async def store(
@@ -75,9 +80,12 @@ async def store(
     """
     while True:
         identity = _identity(cache, prompt)
+        question = await runtime.rewriter.question(cache.policy, identity)
+        if question is not None:
+            identity = _identity(cache, prompt, question)
         new = New(
             identity=identity,
-            prompt=prompt.text,
+            prompt=question or prompt.text,
             answer=text_answer("chat", response, identity.scope.model.name),
             provenance="client",
             attributes=prompt.attributes,
@@ -101,14 +109,14 @@ async def list_entries(
     return await entries.page(runtime.db, cache.row, after=after, limit=limit)
 
 
-def _identity(cache: OpenCache, prompt: Prompt) -> Identity:
+def _identity(cache: OpenCache, prompt: Prompt, question: str | None = None) -> Identity:
     namespace = Namespace(cache.tenant.name, cache.row.name)
-    keys = KeyPolicy(share=cache.policy.share, trust_image_urls=cache.policy.trust_image_urls)
-    return identify_prompt(prompt.text, prompt.scope, namespace=namespace, policy=keys)
+    return identify_prompt(prompt.text, prompt.scope, namespace=namespace, policy=cache.policy.keys(question=question))
 
 
-def _ask(cache: OpenCache, prompt: Prompt) -> Ask:
-    return Ask(_identity(cache, prompt), prompt.attributes, prompt.strategies, prompt.threshold, prompt.decision)
+def _ask(cache: OpenCache, prompt: Prompt, question: str | None = None) -> Ask:
+    identity = _identity(cache, prompt, question)
+    return Ask(identity, prompt.attributes, prompt.strategies, prompt.threshold, prompt.decision)
 
 
 def _note(

@@ -37,6 +37,8 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
     if trouble is None:
         model = await runtime.models.identity(call.model)
         trouble = await _in_time(runtime, call, _look(runtime, found, model))
+        if trouble is None and (question := await _question(runtime, found)):
+            trouble = await _in_time(runtime, call, _look(runtime, found, model, question))
     asked = replace(found)  # a lookup that is late must not change what was decided without it
     asked.trouble, asked.tenant = trouble, found.tenant or known
     if asked.tenant is None:
@@ -70,11 +72,18 @@ async def _enter(runtime: Runtime, asked: Asked) -> None:
     asked.cache = await open_cache(runtime, asked.tenant, asked.call.controls.namespace or DEFAULT_CACHE)
 
 
-async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None) -> None:
+async def _question(runtime: Runtime, asked: Asked) -> str | None:
+    """The stand-alone form of what is asked, where only that can find an answer, and where it can be had."""
+    if asked.cache is None or asked.plan is None or asked.plan.bypass or asked.hit:
+        return None
+    return await runtime.rewriter.question(asked.cache.policy, asked.plan.identity)
+
+
+async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None, question: str | None = None) -> None:
     if asked.cache is None:
         return
     call = asked.call
-    asked.plan = plan = make_plan(call, asked.cache, model)
+    asked.plan = plan = make_plan(call, asked.cache, model, question)
     if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
         return
     begun = time.perf_counter()

@@ -14,7 +14,6 @@ from service.cache.lookup import EXACT, SEMANTIC, Ask
 from service.identity.model import ModelIdentity
 from service.identity.request import (
     Identity,
-    KeyPolicy,
     Namespace,
     identify_chat,
     identify_completion,
@@ -80,10 +79,13 @@ class Plan:
         return "flight:" + hashlib.sha256(parts + self.identity.exact_key).hexdigest()
 
 
-def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None) -> Plan:
-    """`model` None: its server has not been seen, so nothing that is stored may be right."""
+def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, question: str | None = None) -> Plan:
+    """`model` None: its server has not been seen, so nothing that is stored may be right.
+
+    question: the stand-alone form of the last user message, where the policy wants one and it is known.
+    """
     policy, controls = cache.policy, call.controls
-    identity = _identity(call, cache, model or ModelIdentity(call.model))
+    identity = _identity(call, cache, model or ModelIdentity(call.model), question)
     variants = _variants(policy, controls, identity)
     ttl = tighten_ttl(_seconds(policy.ttl_millis), _seconds(policy.max_ttl_millis), controls)
     ttl_ms = None if ttl is None else int(ttl * 1000)
@@ -102,14 +104,8 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None) -> Plan
     return Plan(cache.row, ask, bypass, controls.refresh, stores, ttl_ms)
 
 
-def _identity(call: Call, cache: OpenCache, model: ModelIdentity) -> Identity:
-    policy = cache.policy
-    keys = KeyPolicy(
-        share=policy.share,
-        trust_image_urls=policy.trust_image_urls,
-        seed_chooses=policy.variants > 1,
-        salt=call.controls.salt,
-    )
+def _identity(call: Call, cache: OpenCache, model: ModelIdentity, question: str | None) -> Identity:
+    keys = cache.policy.keys(question=question, salt=call.controls.salt)
     namespace = Namespace(cache.tenant.name, cache.row.name)
     return _IDENTIFY[call.endpoint](call.fields, namespace=namespace, model=model, policy=keys)
 

@@ -13,6 +13,7 @@ from service.cache.leadership import Leadership
 from service.cache.models import ModelWatch
 from service.cache.patience import Patience
 from service.cache.recorder import Recorder
+from service.cache.rewriting import Rewriter
 from service.cache.sessions import Sessions
 from service.memory.recent import Recent
 from service.memory.replica import ReplicaMemory
@@ -39,6 +40,7 @@ class Runtime:
     metrics: Metrics
     background: Background
     upstream: UpstreamClient
+    rewriter: Rewriter
     models: ModelWatch
     flights: Flights
     leadership: Leadership
@@ -58,6 +60,7 @@ class Runtime:
         await self.models.stop()
         await self.background.drain(GRACE)
         await self.upstream.aclose()
+        await self.rewriter.aclose()
         await self.recorder.stop()
         await self.embedder.stop()
         await self.leadership.stop()
@@ -80,6 +83,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         metrics=metrics,
         background=background,
         upstream=upstream,
+        rewriter=Rewriter(settings, metrics),
         models=ModelWatch(settings, upstream, background),
         flights=Flights(),
         leadership=leadership,

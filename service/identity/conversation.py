@@ -13,6 +13,7 @@ from service.identity.scope import Namespace
 from service.identity.tier import Reason
 
 _SYSTEM_ROLES = ("system", "developer")
+_TALKERS = ("user", "assistant")
 _TOOL_RESULTS = ("tool", "function", "function_call_output", "custom_tool_call_output")
 
 
@@ -30,11 +31,29 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """How much of the talk before the last user message must be the same.
+
+    `turns` is how many of the last user messages count, with what follows each; None for all. Where `rewritten`, a talk
+    that is text alone counts as its `question`: the last user message in a form that can be understood alone.
+    """
+
+    turns: int | None = None
+    rewritten: bool = False
+    question: str | None = None
+
+
+Dialogue = tuple[tuple[str, str], ...]
+WHOLE = Context()
+
+
+@dataclass(frozen=True, slots=True)
 class Spoken:
     """What the messages or the prompt of a request give to its identity.
 
-    `said` is the digest of the last user message as sent, `parts` those of the parts of the scope around it.
-    `last` is the last user turn, `earlier` the one before it.
+    `said` is the digest of the last user message as sent, with the talk before it where the scope has not all of that;
+    `parts` those of the parts of the scope around it. `last` is the last user turn, `earlier` the one before it.
+    `dialogue` are roles and texts of a talk whose last question is to be rewritten.
     """
 
     said: str
@@ -44,9 +63,10 @@ class Spoken:
     parts: Mapping[str, str] = field(default_factory=dict)
     last: Turn | None = None
     earlier: Turn | None = None
+    dialogue: Dialogue = ()
 
 
-def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = ()) -> Spoken:
+def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (), context: Context = WHOLE) -> Spoken:
     """Splits messages at the last user message. `instructions` stand before them, in the system part.
 
     Raises SemcacheError where they have not the form of the API.
@@ -61,12 +81,11 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
 
     head = [*instructions, *messages[:first]]
     system = hexdigest(head) if head else None
-    before = _digest_of(messages[first:at])
-    parts: dict[str, str] = {}
-    if system:
-        parts["system"] = system
-    if before:
-        parts["history"] = before
+    history = messages[first:at]
+    before = _digest_of(history)
+    dialogue = _dialogue(history, messages[at:]) if context.rewritten else ()
+    kept = [] if dialogue else _last_turns(history, context.turns)
+    parts = _parts(context, system, _digest_of(kept))
     if not users:
         parts["last_turn"] = hexdigest(None)
         return Spoken(hexdigest(None), None, _reason_after(messages), reader.bypass, parts)
@@ -75,17 +94,58 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
     if after or len(message) != 2 or not isinstance(message.get("content"), str):
         parts["last_turn"] = hexdigest([_shape(message), after])
     said, text = hexdigest(message), semantic_text(_text(message.get("content")))
+    exact = _reason_after(after) or _reason_in(message.get("content"), text)
+    if dialogue and exact is None:
+        text = semantic_text(context.question or "")
+        exact = None if text else Reason.NOT_REWRITTEN
     earlier = None
     if len(users) > 1:
         then = users[-2]
         earlier = Turn(system, _digest_of(messages[first:then]), hexdigest(messages[then]))
-    exact = _reason_after(after) or _reason_in(message.get("content"), text)
-    return Spoken(said, text, exact, reader.bypass, parts, Turn(system, before, said), earlier)
+    whole = said if len(kept) == len(history) else hexdigest([before, said])
+    return Spoken(whole, text, exact, reader.bypass, parts, Turn(system, before, said), earlier, dialogue)
 
 
 def semantic_text(text: str) -> str | None:
     """NFC, each run of white space one space, none at the ends; case as it is. None if nothing is left."""
     return " ".join(unicodedata.normalize("NFC", text).split()) or None
+
+
+def _parts(context: Context, system: str | None, history: str | None) -> dict[str, str]:
+    """Entries of one context are no neighbours of another's, which may promise more."""
+    other = hexdigest("rewritten" if context.rewritten else context.turns)
+    parts = {"context": None if context == WHOLE else other, "system": system, "history": history}
+    return {name: part for name, part in parts.items() if part}
+
+
+def _last_turns(history: list[Any], turns: int | None) -> list[Any]:
+    """The end of the talk from the user message on that begins its last `turns` - 1 turns."""
+    if turns is None:
+        return history
+    users = [i for i, m in enumerate(history) if m.get("role") == "user"]
+    if turns - 1 > len(users):
+        return history
+    return history[users[len(users) - turns + 1] :] if turns > 1 else []
+
+
+def _dialogue(history: list[Any], last: list[Any]) -> Dialogue:
+    """Roles and texts of a talk; nothing where there is none, or where a message of it is more than text."""
+    lines = [_line(message) for message in (*history, *last)]
+    whole = tuple(line for line in lines if line)
+    return whole if history and len(last) == 1 and len(whole) == len(lines) else ()
+
+
+def _line(message: dict[str, Any]) -> tuple[str, str] | None:
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) else content or ()
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if _is_text(part) or _is_said(part)]
+    if message.get("role") not in _TALKERS or message.get("tool_calls") or len(texts) < max(len(parts), 1):
+        return None
+    return message["role"], "\n".join(texts)
+
+
+def _is_said(part: Any) -> bool:
+    return part.get("type") == "output_text" and isinstance(part.get("text"), str)
 
 
 def _digest_of(messages: list[Any]) -> str | None:
@@ -134,4 +194,4 @@ def _reason_in(content: Any, text: str | None) -> Reason | None:
     return Reason.NO_TEXT if text is None else None
 
 
-__all__ = ["Spoken", "Turn", "read_messages", "semantic_text"]
+__all__ = ["Context", "Dialogue", "Spoken", "Turn", "read_messages", "semantic_text"]

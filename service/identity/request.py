@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from service.errors import SemcacheError
 from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
-from service.identity.conversation import Spoken, read_messages, semantic_text
+from service.identity.conversation import WHOLE, Context, Dialogue, Spoken, read_messages, semantic_text
 from service.identity.fields import split
 from service.identity.messages import malformed
 from service.identity.model import ModelIdentity
@@ -28,13 +28,14 @@ class KeyPolicy:
     """What a cache's policy and its caller say about identity.
 
     share: who shares answers. trust_image_urls: whether URLs name their content. seed_chooses: a seed chooses among
-    several answers kept for one prompt, so it is no part of the key. salt: names and values by which a caller keeps
-    its requests apart from others.
+    several answers kept for one prompt, so it is no part of the key. context: how much of the talk before the last
+    user message must be the same. salt: names and values by which a caller keeps its requests apart from others.
     """
 
     share: Literal["tenant", "user"] = "tenant"
     trust_image_urls: bool = False
     seed_chooses: bool = False
+    context: Context = WHOLE
     salt: tuple[tuple[str, str], ...] = ()
 
 
@@ -42,12 +43,13 @@ class KeyPolicy:
 class Identity:
     """What a request is.
 
-    `text` is the text of the last user message with white space and Unicode normalised, None if there is
-    none. `exact_key` (32 bytes) covers the scope and that message as sent; `request_key` (32 bytes) the same, but
-    of the model only its name, so that it outlives a revision. `tier` is the widest tier that the request may use,
-    `reason` why it is not the semantic one. `sampled` says that the answer is a draw. `turn` (32 bytes) names this
-    point of the conversation, whatever the model and sampling; `conversation` is the `turn` of the request that came
-    before it, None for a first one. A bypassed request's keys must not be looked up.
+    `text` is the text of the last user message, or its stand-alone form, with white space and Unicode normalised,
+    None if there is none. `exact_key` (32 bytes) covers the scope, that message as sent and the talk before it;
+    `request_key` (32 bytes) the same, but of the model only its name, so that it outlives a revision. `tier` is the
+    widest tier that the request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a
+    draw. `turn` (32 bytes) names this point of the conversation, whatever the model and sampling; `conversation` is
+    the `turn` of the request that came before it, None for a first one. `dialogue` are roles and texts of the talk,
+    where the stand-alone form counts. A bypassed request's keys must not be looked up.
     """
 
     scope: Scope
@@ -59,6 +61,7 @@ class Identity:
     sampled: bool
     turn: bytes | None
     conversation: bytes | None
+    dialogue: Dialogue = ()
 
 
 def identify_chat(
@@ -120,7 +123,8 @@ def _lenient(
 
 def _chat(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
     _require_object(body)
-    return read_messages(body.get("messages"), trust_urls=policy.trust_image_urls), ("messages",)
+    messages = body.get("messages")
+    return read_messages(messages, trust_urls=policy.trust_image_urls, context=policy.context), ("messages",)
 
 
 def _completion(body: Mapping[str, Any], _: KeyPolicy) -> tuple[Spoken, Collection[str]]:
@@ -148,6 +152,7 @@ def _response(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Colle
         [{"role": "user", "content": said}] if isinstance(said, str) else said,
         trust_urls=policy.trust_image_urls,
         instructions=() if instructions is None else ({"instructions": instructions},),
+        context=policy.context,
     )
     if isinstance(said, str):
         spoken = replace(spoken, parts={**spoken.parts, "last_turn": hexdigest("text")})
@@ -197,6 +202,7 @@ def _assemble(
         sampled=endpoint != "embedding" and is_sampled(sampling),
         turn=spoken.last.key(namespace) if spoken.last else None,
         conversation=spoken.earlier.key(namespace) if spoken.earlier else None,
+        dialogue=spoken.dialogue,
     )
 
 
@@ -221,6 +227,7 @@ def _only_text(prompt: Any) -> str | None:
 
 
 __all__ = [
+    "Context",
     "Identity",
     "KeyPolicy",
     "Namespace",

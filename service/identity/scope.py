@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args
 from service.identity.canonical import CANONICAL_VERSION, canonical_json, digest
 from service.identity.model import ModelIdentity
 
-PartName = Literal["endpoint", "system", "history", "last_turn", "tools", "format", "template", "user", "salt", "other"]
+PartName = Literal[
+    "endpoint", "context", "system", "history", "last_turn", "tools", "format", "template", "user", "salt", "other"
+]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
 
 

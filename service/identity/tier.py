@@ -33,6 +33,7 @@ class Reason(StrEnum):
     LAST_TURN_NOT_USER = "last_turn_not_user"
     NON_TEXT_LAST_TURN = "non_text_last_turn"
     NO_TEXT = "no_text"
+    NOT_REWRITTEN = "not_rewritten"
     TOKEN_PROMPT = "token_prompt"  # noqa: S105 - a word for tokens of text, no secret
     SEVERAL_PROMPTS = "several_prompts"
     SEVERAL_CHOICES = "several_choices"

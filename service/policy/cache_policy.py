@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from service.errors import Code, SemcacheError
+from service.identity.request import Context, KeyPolicy
 from service.policy.boundary import Budget
 from service.policy.decision import FLOOR, Policy
 
@@ -18,6 +19,7 @@ MOST_VARIANTS = 20
 LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end
 
 _VARIANTS = re.compile(r"variants\((\d{1,2})\)")
+_LAST_TURNS = re.compile(r"last_turns\(([1-9])\)")
 
 
 def unit_interval(value: Any) -> Any:
@@ -45,6 +47,12 @@ def _sampled(value: str) -> str:
     if value in ("never", "exact", "semantic") or (found and 1 <= int(found[1]) <= MOST_VARIANTS):
         return value
     raise ValueError(f"must be never, exact, semantic, or variants(k) with k from 1 to {MOST_VARIANTS}")
+
+
+def _context(value: str) -> str:
+    if value in ("conversation", "rewritten") or _LAST_TURNS.fullmatch(value):
+        return value
+    raise ValueError("must be conversation, rewritten, or last_turns(k) with k from 1 to 9")
 
 
 Ttl = Annotated[int, BeforeValidator(lifetime)]
@@ -89,6 +97,11 @@ class CachePolicy(BaseModel):
         description="what requests with a temperature above 0, or none, get: never a stored answer, an exact or a "
         "semantic one, or variants(k): one of k answers kept for each prompt, chosen by seed or user",
     )
+    context: Annotated[str, AfterValidator(_context)] = Field(
+        "conversation",
+        description="how much of the talk before the last user message must be the same for a semantic hit: all of the "
+        "conversation, the last_turns(k) with that message counted, or none, where it is rewritten to stand alone",
+    )
     share: Literal["tenant", "user"] = Field("tenant", description="whether users share answers")
     client_answers: bool = Field(True, description="whether the proxy serves answers that clients stored")
     trust_image_urls: bool = Field(False, description="whether a URL of an image stands for its content")
@@ -105,6 +118,17 @@ class CachePolicy(BaseModel):
         """How many answers are kept for one prompt of a sampled request."""
         found = _VARIANTS.fullmatch(self.sampled)
         return int(found[1]) if found else 1
+
+    def keys(self, *, question: str | None = None, salt: tuple[tuple[str, str], ...] = ()) -> KeyPolicy:
+        """What it says about identity. question: the stand-alone form of the last user message, once it is known."""
+        found = _LAST_TURNS.fullmatch(self.context)
+        return KeyPolicy(
+            share=self.share,
+            trust_image_urls=self.trust_image_urls,
+            seed_chooses=self.variants > 1,
+            context=Context(int(found[1]) if found else None, self.context == "rewritten", question),
+            salt=salt,
+        )
 
     def ttl(self, asked: int | None) -> int | None:
         """The lifetime in milliseconds of an entry for which this one was asked; None: for ever."""

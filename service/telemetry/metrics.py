@@ -41,6 +41,15 @@ class Metrics:
             ["guard", "outcome"],
             registry=self.registry,
         )
+        self.rewrites = Counter(
+            "semcache_rewrites_total",
+            "Questions of a conversation that were to be rewritten: rewritten, remembered, or failed.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.rewrite_seconds = Histogram(
+            "semcache_rewrite_seconds", "Time of a call of the resolver.", buckets=SECONDS, registry=self.registry
+        )
         self.tokens_saved = Counter(
             "semcache_tokens_saved_total",
             "Tokens that the model would have counted for served answers.",

@@ -1,0 +1,182 @@
+"""Follow-up questions under each `context` of a policy: hits where one answer serves both, and where it does not.
+
+    python -m benchmarks.quality.context
+
+The pairs are `context_pairs` and what follows from two files of real conversations. Their stand-alone forms of each
+question, written by people, play the part of a resolver that never errs. `joined(k)` is no policy: the last k
+questions as one text, for comparison.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.quality.data import embed, rows
+from service.identity.model import ModelIdentity
+from service.identity.request import Context, KeyPolicy, Namespace, identify_chat
+from service.policy.decision import Candidate, Query, Ruling, decide_threshold
+from service.policy.guards.features import extract
+
+THRESHOLDS = (0.95, 0.9)
+MOST = 2_500  # pairs of one kind
+_KEPT = 3  # questions before the last one that may hold what it refers to
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last question of a talk, the questions before it, and its stand-alone form."""
+
+    before: tuple[str, ...]
+    text: str
+    alone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Pairs of one kind, and whether one answer serves both sides."""
+
+    name: str
+    same: bool
+    pairs: list[tuple[Asked, Asked]]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The share of a kind's pairs that a context serves at a threshold with guards."""
+
+    kind: str
+    same: bool
+    pairs: int
+    context: str
+    threshold: float
+    served: float
+
+
+# What must agree exactly, and the text that similarity compares.
+Read = Callable[[Asked], tuple[bytes, str]]
+
+
+def kinds() -> list[Kind]:
+    draw = random.Random(0)
+    talks = _talks()
+    found: dict[tuple[str, bool], list[tuple[Asked, Asked]]] = defaultdict(list)
+    for row in rows("context_pairs"):
+        same = bool(row["same"])
+        a = Asked(tuple(row["context_a"]), row["a"], row.get("resolved_a") or row["b"])
+        b = Asked(tuple(row["context_b"]), row["b"], row.get("resolved_b") or row["b"])
+        found["its stand-alone form" if same else "alike in another talk", same].append((a, b))
+    for talk in talks:
+        for at in range(1, len(talk)):
+            other = draw.choice([t for t in talks if t is not talk])
+            for name, same, again in _again(talk, at, other):
+                found[name, same].append((talk[at], again))
+    return [Kind(name, same, _some(pairs, draw)) for (name, same), pairs in found.items()]
+
+
+def _talks() -> list[list[Asked]]:
+    sessions: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name in ("sessions_trec_cast", "sessions_mtrag"):
+        for row in rows(name):
+            sessions[row["session"]].append((row["text"], row["resolved"]))
+    return [[Asked(tuple(t for t, _ in s[:i]), *s[i]) for i in range(len(s))] for s in sessions.values()]
+
+
+def _again(talk: Sequence[Asked], at: int, other: Sequence[Asked]) -> Iterator[tuple[str, bool, Asked]]:
+    """The question of a talk asked once more, or another one in its place."""
+    asked = talk[at]
+    elsewhere = tuple(a.text for a in other[:2])
+    referred = _words(asked.alone) - _words(asked.text)
+    yield "spelled out in the same talk", True, Asked(asked.before, asked.alone, asked.alone)
+    kept = next((k for k in range(min(at, _KEPT) + 1) if referred <= _words(*_last(asked.before, k))), None)
+    if kept is not None:
+        yield (
+            "after other talk, what it refers to kept",
+            True,
+            Asked(elsewhere + _last(asked.before, kept), asked.text, asked.alone),
+        )
+    if referred:  # what it means there nobody says, but it is not this
+        yield "word for word in another talk", False, Asked(elsewhere, asked.text, f"{asked.text} ({elsewhere[-1]})")
+    for sibling in talk[1:]:
+        if sibling.alone != asked.alone:
+            yield "another question in the same talk", False, Asked(asked.before, sibling.text, sibling.alone)
+
+
+def _words(*texts: str) -> set[str]:
+    return {stem for text in texts for stem in extract(text).content}
+
+
+def _last(texts: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return texts[len(texts) - count :]
+
+
+def _some(pairs: list[tuple[Asked, Asked]], draw: random.Random) -> list[tuple[Asked, Asked]]:
+    return draw.sample(pairs, MOST) if len(pairs) > MOST else pairs
+
+
+def contexts() -> dict[str, Read]:
+    return {
+        "conversation": _by_identity(lambda _: Context()),
+        **{f"last_turns({k})": _by_identity(lambda _, k=k: Context(turns=k)) for k in (1, 2, 3)},  # type: ignore[misc] # each its k
+        "rewritten": _by_identity(lambda asked: Context(rewritten=True, question=asked.alone)),
+        **{f"joined({k})": _joined(k) for k in (2, 3)},
+    }
+
+
+def _by_identity(context: Callable[[Asked], Context]) -> Read:
+    def read(asked: Asked) -> tuple[bytes, str]:
+        identity = identify_chat(
+            {"messages": [{"role": "user", "content": text} for text in (*asked.before, asked.text)]},
+            namespace=Namespace("benchmark", "talks"),
+            model=ModelIdentity("any"),
+            policy=KeyPolicy(context=context(asked)),
+        )
+        return identity.scope.key, identity.text or ""
+
+    return read
+
+
+def _joined(turns: int) -> Read:
+    return lambda asked: (b"", "\n".join((*_last(asked.before, min(turns - 1, len(asked.before))), asked.text)))
+
+
+def measure() -> list[Served]:
+    compared = kinds()
+    readings = {
+        name: [[(read(a), read(b)) for a, b in kind.pairs] for kind in compared] for name, read in contexts().items()
+    }
+    texts = sorted({side[1] for tables in readings.values() for table in tables for pair in table for side in pair})
+    vectors = dict(zip(texts, embed(texts, name="contexts"), strict=True))
+
+    def serves(asked: tuple[bytes, str], stored: tuple[bytes, str], threshold: float) -> bool:
+        if asked[0] != stored[0]:
+            return False
+        similarity = float(vectors[asked[1]] @ vectors[stored[1]])
+        candidate = Candidate("", similarity, stored[1], extract(stored[1]))
+        decision = decide_threshold(Query(asked[1], extract(asked[1])), [candidate], threshold=threshold)
+        return decision.ruling is Ruling.HIT
+
+    return [
+        Served(
+            kind.name, kind.same, len(pairs), name, threshold, sum(serves(*p, threshold) for p in pairs) / len(pairs)
+        )
+        for name, tables in readings.items()
+        for kind, pairs in zip(compared, tables, strict=True)
+        for threshold in THRESHOLDS
+    ]
+
+
+def show(table: Sequence[Served]) -> None:
+    for threshold in THRESHOLDS:
+        print(f"\nshare of pairs served at {threshold} with guards, first question stored, second asked")
+        named = {(s.kind, s.same): s.pairs for s in table}
+        for (kind, same), pairs in sorted(named.items(), key=lambda item: not item[0][1]):
+            print(f"  {'one answer' if same else 'different'}: {kind} ({pairs} pairs)")
+            row = [s for s in table if (s.kind, s.same, s.threshold) == (kind, same, threshold)]
+            print("    " + ", ".join(f"{s.context} {s.served:.1%}" for s in row))
+
+
+if __name__ == "__main__":
+    show(measure())
