@@ -219,3 +219,13 @@ async def test_any_text_comes_back_as_it_was(upstream: FakeUpstream, asker: Aske
 
 def _without(body: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in names}
+
+
+async def test_a_caller_may_ask_for_a_further_policy(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "sourdough", "Fold it.")
+    await asker.stored(chat("How do I shape a sourdough loaf?"))
+    close = chat("How can I shape a sourdough loaf?")
+    asked = await asker.ask(close, x_cache_decision="calibrated", cache_control="no-store")
+    assert (asked.cache, asked.reason) == ("MISS", "uncalibrated")
+    assert (await asker.ask(close)).cache == "SEMANTIC-HIT"
+    assert (await asker.ask(close, x_cache_decision="guess")).status == 400
