@@ -192,6 +192,7 @@ class Settings(BaseSettings):
     lease_duration: float = Field(1.0, gt=0, le=60, description="how long a replica may trust its memory unasked")
     usage_interval: float = Field(1.0, gt=0, description="how often hit counts are written")
 
+    figures_interval: float = Field(60.0, gt=0, description="how often the worker takes the figures that metrics show")
     purge_interval: float = Field(60.0, gt=0, description="how often the worker removes what is dead")
     index_interval: float = Field(30.0, gt=0, description="how often the worker looks for scopes that want an index")
     graph_interval: float = Field(60.0, gt=0, description="how often the request graph is added to and scored")

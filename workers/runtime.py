@@ -15,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, index_care, purge, request_graph
+from workers import calibrate, figures, index_care, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -43,6 +43,7 @@ class LeaseLostError(Exception):
 def tasks(settings: Settings) -> list[Task]:
     """All tasks of a worker."""
     return [
+        Task("figures", settings.figures_interval, figures.run_once),
         Task("purge", settings.purge_interval, purge.run_once),
         Task(
             "index_care",

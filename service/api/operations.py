@@ -7,8 +7,8 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from service.api.context import RuntimeOf
+from service.cache.gauges import read_gauges
 from service.cache.runtime import Runtime
-from service.cache.statistics import count_stored
 from service.json_text import dumps
 
 router = APIRouter(tags=["operations"])
@@ -34,13 +34,8 @@ async def readyz(runtime: RuntimeOf) -> Response:
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
 async def metrics(runtime: RuntimeOf) -> Response:
-    counts = runtime.metrics
-    counts.l1_entries.set(runtime.memory.entries)
-    counts.l1_bytes.set(runtime.memory.bytes)
-    counts.database_up.set(runtime.db.up)
-    counts.dropped.set(runtime.recorder.dropped)
-    await count_stored(runtime)
-    return Response(generate_latest(counts.registry), media_type=CONTENT_TYPE_LATEST)
+    shown = generate_latest(runtime.metrics.registry) + generate_latest(await read_gauges(runtime))
+    return Response(shown, media_type=CONTENT_TYPE_LATEST)
 
 
 def _waiting_for(runtime: Runtime) -> list[str]:

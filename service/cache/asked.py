@@ -70,10 +70,11 @@ class Asked:
         told = told or self.told
         outcome = told.status.lower().replace("-", "_")
         if self.cache is None:
-            runtime.metrics.lookups.labels(outcome, told.reason).inc()
+            runtime.metrics.count(outcome, told.reason)
             return
         identity = self.plan.identity if self.plan else None
         looked, is_shadow = self.looked, told.reason == "shadow"
+        is_served = told.status in ("HIT", "SEMANTIC-HIT", "STALE")
         known = identity is not None and self.plan is not None and self.plan.bypass is None
         runtime.recorder.note(
             Request(
@@ -88,12 +89,13 @@ class Asked:
                 turn=identity.turn if identity else None,
                 conversation=identity.conversation if identity else None,
                 entry_id=entry_id or told.entry_id,
-                served=told.status in ("HIT", "SEMANTIC-HIT", "STALE"),
+                served=is_served,
                 similarity=told.similarity,
                 stages=looked.stages if looked else {},
                 tokens_saved=saved,
                 tokens_spent=spent,
                 cost_ms=cost_ms,
+                saved_ms=looked.found.cost_ms if is_served and looked and looked.found else None,
             )
         )
 

@@ -18,6 +18,9 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Begin a task. What it raises is for whoever awaits it; a failure that nobody sees is logged."""
         task = asyncio.create_task(work)

@@ -144,6 +144,7 @@ def _note(
             latency_ms=round((time.perf_counter() - begun) * 1000, 3),
             stages=looked.stages if looked else {},
             tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found else 0,
+            saved_ms=found.cost_ms if found else None,
         )
     )
 

@@ -93,6 +93,9 @@ class Flights:
     def __init__(self) -> None:
         self._flights: dict[Hashable, Flight] = {}
 
+    def __len__(self) -> int:
+        return len(self._flights)
+
     def get(self, key: Hashable) -> Flight | None:
         return self._flights.get(key)
 

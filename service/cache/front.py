@@ -83,7 +83,8 @@ async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None, que
     if asked.cache is None:
         return
     call = asked.call
-    asked.plan = plan = make_plan(call, asked.cache, model, question)
+    with runtime.metrics.timed("identity"):
+        asked.plan = plan = make_plan(call, asked.cache, model, question)
     if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
         return
     begun = time.perf_counter()

@@ -33,6 +33,11 @@ class Leadership:
         self._landings: dict[str, asyncio.Event] = {}
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def held(self) -> int:
+        """How many leads this replica holds."""
+        return len(self._held)
+
     def start(self) -> None:
         self._task = asyncio.create_task(self._keep_renewing(), name="semcache leads")
 

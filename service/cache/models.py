@@ -47,6 +47,11 @@ class ModelWatch:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def failing(self) -> int:
+        """How many models were looked at in vain."""
+        return sum(_failed(watched) for watched in self._models.values())
+
     def start(self) -> None:
         for name in self._settings.models:
             self._look(name)

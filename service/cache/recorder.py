@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from service.errors import SemcacheError
+from service.memory.lru import Lru
 from service.store import requests
 from service.store.database import Database
 from service.store.rows import TenantId
@@ -21,13 +22,15 @@ from service.telemetry.metrics import Metrics
 MOST_KEPT = 50_000
 BATCH = 2_000
 LONGEST_NAME = 256
+COUNTED = 50_000  # entries of which this replica knows how often it served them
+HOT = 10
 
 logger = logging.getLogger("semcache.recorder")
 
 
 @dataclass(slots=True)
 class Request:
-    """One lookup: fields as the columns of request_log."""
+    """One lookup: fields as the columns of request_log. saved_ms: what the served answer had cost the model in time."""
 
     tenant_id: TenantId
     cache_id: int
@@ -46,6 +49,7 @@ class Request:
     tokens_saved: int = 0
     tokens_spent: int = 0
     cost_ms: float | None = None
+    saved_ms: float | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def to_row(self) -> dict[str, Any]:
@@ -78,6 +82,7 @@ class Recorder:
         self._queue: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
+        self._serves: Lru[UUID, int] = Lru(COUNTED, COUNTED)
         self.dropped = 0
 
     def start(self) -> None:
@@ -97,15 +102,33 @@ class Recorder:
             self.dropped += 1
         self._queue.append(request)
 
+    @property
+    def waiting(self) -> int:
+        """Rows that are still to be written."""
+        return len(self._queue)
+
     def _count(self, request: Request) -> None:
         metrics = self._metrics
-        metrics.lookup(request.outcome, request.reason).inc()
-        if request.tokens_saved:
-            metrics.tokens_saved.inc(request.tokens_saved)
+        metrics.count(request.outcome, request.reason)
+        answered = metrics.answered(_tier(request), self._hotness(request), request.reason)
+        answered.observe(request.latency_ms / 1000)
+        metrics.tokens_saved.inc(request.tokens_saved)
+        metrics.seconds_saved.inc((request.saved_ms or 0) / 1000)
         for stage, milliseconds in request.stages.items():
             metrics.stage(stage).observe(milliseconds / 1000)
         if request.similarity is not None:
             metrics.nearest(request.outcome).observe(request.similarity)
+        if request.cost_ms is not None:
+            metrics.tokens_spent.inc(request.tokens_spent)
+            metrics.seconds_spent.inc(request.cost_ms / 1000)
+            metrics.stage("upstream").observe(request.cost_ms / 1000)
+
+    def _hotness(self, request: Request) -> str:
+        if not request.served or request.entry_id is None:
+            return "none"
+        before = self._serves.get(request.entry_id) or 0
+        self._serves.put(request.entry_id, before + 1, 1)
+        return "cold" if before == 0 else "warm" if before < HOT else "hot"
 
     async def flush(self) -> None:
         """Write all that is waiting. What could not be written waits on."""
@@ -127,6 +150,19 @@ class Recorder:
             await asyncio.sleep(self._interval)
             with contextlib.suppress(SemcacheError):
                 await self.flush()
+
+
+def _tier(request: Request) -> str:
+    match request.outcome:
+        case "hit":
+            return "exact" if "exact" in request.stages else "l1"
+        case "semantic_hit":
+            return "semantic"
+        case "coalesced":
+            return "flight"
+        case "stale":
+            return "stale"
+    return "none"
 
 
 __all__ = ["Recorder", "Request"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime
 from typing import Any
 
 from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
-from service.errors import SemcacheError
-from service.store import caches, calibrations, tasks
-from service.store.tasks import TaskRow
-from service.telemetry.metrics import Metrics
+from service.store import caches, calibrations
 
 
 async def read_calibrations(runtime: Runtime, cache: OpenCache) -> list[dict[str, Any]]:
@@ -28,18 +24,4 @@ async def read_stats(
     return figures, {row["reason"]: row["requests"] for row in reasons}
 
 
-async def count_stored(runtime: Runtime) -> None:
-    """Set the gauges whose values stand in the database; while it is away they are as they were."""
-    with contextlib.suppress(SemcacheError):
-        for task in await tasks.states(runtime.db):
-            _count_task(runtime.metrics, task)
-
-
-def _count_task(metrics: Metrics, task: TaskRow) -> None:
-    metrics.task_failures.labels(task.name).set(task.failures)
-    if task.ended is not None and task.seconds is not None:
-        metrics.task_ended.labels(task.name).set(task.ended)
-        metrics.task_seconds.labels(task.name).set(task.seconds)
-
-
-__all__ = ["count_stored", "read_stats"]
+__all__ = ["read_calibrations", "read_stats"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from service.cache.directory import OpenCache
@@ -58,6 +59,7 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
     vector, embedder_id, exact_only = await _vector(runtime, cache, new.identity)
     scope_id = new.scope.scope_id if new.scope else await _scope_id(runtime, cache, new.identity)
     prompt_tokens, completion_tokens = new.answer.tokens
+    begun = time.perf_counter()
     stored = await entries.store(
         runtime.db,
         cache.row,
@@ -81,6 +83,7 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
         embedder_id=embedder_id,
         vector=vector,
     )
+    runtime.metrics.stage("store").observe(time.perf_counter() - begun)
     if stored is None:
         return None
     await runtime.coherence.invalidated(stored.invalidation_id, cache.row.cache_id, new.identity.exact_key)

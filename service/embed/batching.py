@@ -51,6 +51,11 @@ class Batcher:
     _running: dict[str, _Waiting] = field(default_factory=dict)
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
 
+    @property
+    def waiting(self) -> int:
+        """Texts that are in no batch yet."""
+        return len(self._queue)
+
     async def embed(self, text: str) -> Vector:
         """The text's vector. Raises its SemcacheError; the batch's other texts do not feel it."""
         waiting = self._join(text)

@@ -45,12 +45,13 @@ class EmbedderInfo:
 
 @dataclass(frozen=True)
 class EmbedderStats:
-    """Counts since the embedder was opened; those answered from memory are not among `texts`."""
+    """Counts since the embedder was opened; those answered from memory are not among `texts`. waiting: now."""
 
     batches: int
     texts: int
     coalesced: int
     memory_hits: int
+    waiting: int
 
 
 class Embedder:
@@ -73,7 +74,7 @@ class Embedder:
     @property
     def stats(self) -> EmbedderStats:
         counts = self._batcher.counts
-        return EmbedderStats(counts.batches, counts.texts, counts.coalesced, self._memory_hits)
+        return EmbedderStats(counts.batches, counts.texts, counts.coalesced, self._memory_hits, self._batcher.waiting)
 
     async def embed(self, text: str) -> Vector:
         """The text's unit vector, float32, shape (dimensions,), read-only.

@@ -100,6 +100,7 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] | None = None
         self._failures = 0
         self._recovery: asyncio.Task[None] | None = None
+        self.openings = 0
 
     @property
     def url(self) -> str:
@@ -110,6 +111,11 @@ class Database:
     def up(self) -> bool:
         """Whether the breaker is closed: operations are tried."""
         return self._pool is not None and self._recovery is None
+
+    @property
+    def pool_stats(self) -> dict[str, int]:
+        """What the pool says of itself, by psycopg_pool's names; empty where it is not open."""
+        return self._pool.get_stats() if self._pool is not None else {}
 
     async def open(self) -> None:
         """Open the pool; a database that is down now is waited for in the background."""
@@ -172,6 +178,7 @@ class Database:
         if self._failures >= self._limits.breaker_failures and self._recovery is None:
             logger.warning("the database does not answer; it is tried every %s s", self._limits.breaker_retry)
             self._recovery = asyncio.create_task(self._recover(), name="semcache database recovery")
+            self.openings += 1
 
     async def _recover(self) -> None:
         """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""

@@ -350,6 +350,7 @@ def _found(row: Row, similarity: float) -> Found:
         payload=row["payload"],
         prompt_tokens=row["prompt_tokens"],
         completion_tokens=row["completion_tokens"],
+        cost_ms=row["cost_ms"],
         answer_key=row["answer_key"],
         similarity=similarity,
         age=max(0.0, row["age"]),

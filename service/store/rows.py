@@ -56,6 +56,7 @@ class Found:
     payload: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    cost_ms: float | None
     answer_key: bytes | None
     similarity: float
     age: float

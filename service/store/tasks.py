@@ -16,11 +16,12 @@ Outcome = Literal["done", "failed", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """How a task stands. ended: Unix time of the last end; seconds: how long that run took."""
+    """How a task stands. detail: what its last run did; ended: Unix time of its end; seconds: how long it took."""
 
     name: str
     outcome: str | None
     failures: int
+    detail: dict[str, Any]
     ended: float | None
     seconds: float | None
 

@@ -21,6 +21,7 @@ left join lateral (
         o.payload::text as payload,
         o.prompt_tokens,
         o.completion_tokens,
+        o.cost_ms,
         o.answer_key
     from semcache.entry e
     join semcache.output o using (output_id)

@@ -14,6 +14,7 @@ select
     o.payload::text as payload,
     o.prompt_tokens,
     o.completion_tokens,
+    o.cost_ms,
     o.answer_key,
     f.slope,
     f.middle,
@@ -54,6 +55,7 @@ cross join lateral (
         y.payload,
         y.prompt_tokens,
         y.completion_tokens,
+        y.cost_ms,
         y.answer_key
     from semcache.output y
     where y.output_id = e.output_id

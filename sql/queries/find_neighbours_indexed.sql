@@ -16,6 +16,7 @@ select
     o.payload::text as payload,
     o.prompt_tokens,
     o.completion_tokens,
+    o.cost_ms,
     o.answer_key,
     f.slope,
     f.middle,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 import typer.main
@@ -18,15 +18,10 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OTHERS = {"SEMCACHE_BENCH_DATA", "SEMCACHE_TEST_DATABASE_URL", "SEMCACHE_TEST_IMAGE"}
 
 
-def test_the_page_of_settings_is_the_one_that_the_code_makes() -> None:
-    path = ROOT / "docs" / "settings_table.py"
-    spec = importlib.util.spec_from_file_location("settings_table", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    written = (ROOT / "docs" / "configuration.md").read_text()
-    assert written == module.page(), "run python docs/settings_table.py"
+@pytest.mark.parametrize(("script", "document"), [("settings_table", "configuration"), ("metrics_table", "metrics")])
+def test_a_page_of_a_table_is_the_one_that_the_code_makes(script: str, document: str) -> None:
+    written = (ROOT / "docs" / f"{document}.md").read_text()
+    assert written == run_path(str(ROOT / "docs" / f"{script}.py"))["page"](), f"run python docs/{script}.py"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
