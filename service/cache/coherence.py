@@ -37,6 +37,7 @@ class Coherence:
         self._db, self._memory, self._duration, self._landed = db, memory, duration, landed
         self._holder: UUID = uuid4()
         self._confirmed: InvalidationId | None = None
+        self._alone = False
         self._news = asyncio.Event()
         self._confirmation = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -54,6 +55,14 @@ class Coherence:
         self._memory.trust(0.0)
         with contextlib.suppress(SemcacheError):
             await leases.end(self._db, self._holder)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other replica serves, as far as a live lease tells: one that starts is seen at the next renewal.
+
+        Good for what may be done twice, as a call to the model, and for nothing that must not.
+        """
+        return self._alone and self._memory.live
 
     async def invalidated(
         self, invalidation_id: InvalidationId | None, cache_id: int | None, exact_key: bytes | None
@@ -89,7 +98,8 @@ class Coherence:
         """Renew, follow what is new, and renew again to confirm it; only then trust the lease."""
         while True:
             sent = time.monotonic()
-            head = await leases.renew(self._db, self._holder, self._duration, self._confirmed)
+            renewal = await leases.renew(self._db, self._holder, self._duration, self._confirmed)
+            head = renewal.head
             if self._confirmed is None:
                 self._memory.forget(None, None)
                 self._confirmed = head
@@ -98,6 +108,7 @@ class Coherence:
             for news in await leases.pending(self._db, self._confirmed, head):
                 self._memory.forget(news.cache_id, news.exact_key)
             self._confirmed = head
+        self._alone = renewal.alone
         self._memory.trust(sent + self._duration * SAFETY)
 
     async def _keep_listening(self) -> None:

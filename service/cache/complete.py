@@ -31,7 +31,7 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
 
     Raises: UnansweredError, with the SemcacheError that says why.
     """
-    runtime.upstream.target(call.model)
+    runtime.upstream.require(call.model)
     asked = await prepare(runtime, call)
     asked.decide()
     looked, plan, told = asked.looked, asked.plan, asked.told
@@ -122,7 +122,7 @@ async def _pass_by(runtime: Runtime, asked: Asked) -> Reply:
         return Reply(exchange.head.status, exchange.head.headers, body, asked.told)
     reply = await _failed(runtime, asked, exchange.head, body)
     if reply.body is not body:
-        await exchange.aclose()
+        exchange.close()
     return reply
 
 
@@ -131,7 +131,7 @@ async def _read(runtime: Runtime, asked: Asked, exchange: Exchange) -> AsyncGene
         async for chunk in exchange.chunks():
             yield chunk
     finally:
-        await exchange.aclose()
+        exchange.close()
         if exchange.head.good:
             cost = exchange.cost_ms if exchange.answer else None
             asked.note(runtime, spent=exchange.spent, cost_ms=cost)

@@ -36,8 +36,8 @@ class Exchange:
             self._fold(chunk)
         self._finish()
 
-    async def aclose(self) -> None:
-        await self._response.aclose()
+    def close(self) -> None:
+        self._response.close()
 
     @property
     def spent(self) -> int:
@@ -85,7 +85,7 @@ async def open_exchange(client: UpstreamClient, call: Call, *, max_bytes: int, c
         response = await _send(client, call, ask_usage(call.raw, call.fields))
         if response.status not in _REFUSED:
             return Exchange(call, response, begun, max_bytes)
-        await response.aclose()
+        response.close()
     return Exchange(call, await _send(client, call, call.raw), begun, max_bytes)
 
 

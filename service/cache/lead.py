@@ -68,7 +68,7 @@ async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exch
 
 
 async def _takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
-    if asked.cache is None or not runtime.db.up:
+    if asked.cache is None or not runtime.db.up or runtime.coherence.alone:
         return True
     return await runtime.leadership.take(
         asked.cache.row,

@@ -30,7 +30,7 @@ async def pass_through(
     Raises: SemcacheError where the model server gives no answer, or nobody can say who asks.
     """
     model = _model(path, content)
-    runtime.upstream.target(model)
+    runtime.upstream.require(model)
     await admit(runtime, key)
     response = await runtime.upstream.send(method, path, query=query, headers=headers, content=content, model=model)
     return Reply(response.status, response.headers, response.chunks(), told)

@@ -20,15 +20,23 @@ class Invalidation:
     exact_key: bytes | None
 
 
-async def renew(db: Database, holder: UUID, seconds: float, confirmed: InvalidationId | None) -> InvalidationId:
-    """Take or renew a replica's lease; returns the newest invalidation. None: a new replica, whose memory is empty."""
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """head: the newest invalidation. alone: no other replica had a lease then."""
+
+    head: InvalidationId
+    alone: bool
+
+
+async def renew(db: Database, holder: UUID, seconds: float, confirmed: InvalidationId | None) -> Renewal:
+    """Take or renew a replica's lease. confirmed None: a new replica, whose memory is empty."""
     async with db.connection() as connection:
         row = await connection.one(
-            "select semcache.renew_lease(%s, %s, %s, %s) as head",
-            (f"replica:{holder}", holder, seconds, confirmed),
+            query("renew_replica"),
+            {"name": f"replica:{holder}", "holder": holder, "seconds": seconds, "confirmed": confirmed},
             prepare=True,
         )
-    return InvalidationId(row["head"])
+    return Renewal(**row)
 
 
 async def pending(db: Database, confirmed: InvalidationId, head: InvalidationId) -> list[Invalidation]:
@@ -58,4 +66,4 @@ async def end(db: Database, holder: UUID) -> None:
         await connection.execute("delete from semcache.lease where name = %s", (f"replica:{holder}",))
 
 
-__all__ = ["Invalidation", "end", "lagging", "pending", "renew"]
+__all__ = ["Invalidation", "Renewal", "end", "lagging", "pending", "renew"]

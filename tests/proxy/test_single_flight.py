@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from asking import Answered, Asker, asked, chat, says
 from processes import start as start_command
+from running import Service
 
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
 from tests.proxy.conftest import Start
@@ -29,13 +30,26 @@ async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
             await upstream.arrived.wait()
 
 
-async def waiting(database_url: str, holders: int = 1) -> list[str]:
-    """The names of flights, once there are so many."""
-    async with asyncio.timeout(20), await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
-        while True:
-            cursor = await connection.execute("select name from semcache.lease where name like 'flight:%'")
-            if len(rows := await cursor.fetchall()) >= holders:
-                return [row[0] for row in rows]
+async def flights(database_url: str) -> list[str]:
+    """The names of the calls that replicas lead."""
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        cursor = await connection.execute("select name from semcache.lease where name like 'flight:%'")
+        return [row[0] for row in await cursor.fetchall()]
+
+
+async def waiting(database_url: str) -> list[str]:
+    """The names of flights, once there are some."""
+    async with asyncio.timeout(20):
+        while not (names := await flights(database_url)):
+            pass
+    return names
+
+
+async def in_company(*services: Service) -> None:
+    """Return when each knows that it is not alone."""
+    async with asyncio.timeout(20):
+        while any(service.runtime.coherence.alone for service in services):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
 
 
 async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: Asker) -> None:
@@ -122,6 +136,7 @@ async def test_no_store_and_no_cache_ask_for_themselves(upstream: FakeUpstream, 
 @asynccontextmanager
 async def replicas(start: Start, **settings: Any) -> AsyncIterator[tuple[Asker, Asker]]:
     services = [await start(**settings), await start(**settings)]
+    await in_company(*services)
     async with Asker(services[0].base) as one, Asker(services[1].base) as two:
         yield one, two
 
@@ -140,9 +155,26 @@ async def test_replicas_make_one_call(upstream: FakeUpstream, start: Start, data
         assert [a.text for a in got] == ["Grain."] * 6
         assert [a.cache for a in got] == ["MISS"] + ["COALESCED"] * 5
         assert len(asked(upstream, "granary")) == 1
-        async with await psycopg.AsyncConnection.connect(database_url) as connection:
-            cursor = await connection.execute("select count(*) from semcache.lease where name like 'flight:%'")
-            assert await cursor.fetchone() == (0,)
+        assert await flights(database_url) == []
+
+
+async def test_a_replica_asks_nobody_while_it_is_alone(upstream: FakeUpstream, start: Start, database_url: str) -> None:
+    hold = asyncio.Event()
+    for word in ("weir", "sluice"):
+        upstream.on(word, Reply(json=chat_body("Water."), hold=hold))
+    first = await start()
+    async with Asker(first.base) as asker:
+        await asker.ask(chat("warm up"))
+        assert first.runtime.coherence.alone
+        tasks = [asyncio.create_task(asker.ask(chat("Where is the weir?")))]
+        await reached(upstream, "weir")
+        assert await flights(database_url) == []
+        await in_company(first, await start())
+        tasks.append(asyncio.create_task(asker.ask(chat("Where is the sluice?"))))
+        await reached(upstream, "sluice")
+        assert len(await flights(database_url)) == 1
+        hold.set()
+        assert [got.text for got in await asyncio.gather(*tasks)] == ["Water.", "Water."]
 
 
 async def test_replicas_that_ask_at_once_make_one_call(upstream: FakeUpstream, start: Start) -> None:
@@ -160,7 +192,7 @@ async def test_a_replica_takes_over_when_the_lead_runs_out(
 ) -> None:
     hold = asyncio.Event()
     upstream.on("quarry", Reply(json=chat_body("Stone."), hold=hold), Reply(json=chat_body("Slate.")))
-    async with Asker((await start()).base) as asker:
+    async with replicas(start) as (asker, _):
         body = chat("What is in the quarry?")
         first = asyncio.create_task(asker.ask(body))
         await reached(upstream, "quarry")
@@ -188,12 +220,14 @@ async def test_a_killed_leader_hands_over(
     upstream: FakeUpstream, start: Start, database_url: str, tmp_path: Path
 ) -> None:
     upstream.on("smithy", Reply(json=chat_body("Never."), hold=asyncio.Event()), Reply(json=chat_body("Iron.")))
-    async with Asker((await start(flight_lease=1.0)).base) as two:
+    service = await start(flight_lease=1.0)
+    async with Asker(service.base) as two:
         variables = {"SEMCACHE_FLIGHT_LEASE": "1", "HOME": os.environ["HOME"]}
         where = ["--port", "0", "--upstream", upstream.url, "--database-url", database_url]
         with start_command("pgsemcache", "serve", *where, **variables) as process:
             assert process.stdout is not None
             line = await asyncio.to_thread(process.stdout.readline)
+            await in_company(service)
             async with Asker(line.split()[3]) as one:
                 lost = asyncio.create_task(one.ask(chat("What is in the smithy?")))
                 await reached(upstream, "smithy")

@@ -153,7 +153,7 @@ async def _everything_that_the_service_does(db: Database) -> None:
         db, kind="local", name="tiny", revision="r2", dimensions=3, max_tokens=16, probe=None, same=lambda *_: False
     )
     holder = with_entry.holder
-    head = await leases.renew(db, holder, 1.0, None)
+    head = (await leases.renew(db, holder, 1.0, None)).head
     await leases.pending(db, head, head)
     await leases.lagging(db, holder, head)
     await leases.end(db, holder)

@@ -29,6 +29,27 @@ async def test_a_body_goes_and_comes_byte_for_byte(upstream: FakeUpstream, conne
     assert call.header("content-length") == str(len(raw))
 
 
+async def test_headers_keep_their_bytes_and_large_bodies_pass(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.on(CHAT, Reply(json={}, headers={"x-shown": "caf\u00e9"}))
+    raw = b"x" * 3_000_000
+    response = await connect().send("POST", CHAT, headers=[(b"x-said", "caf\u00e9".encode())], content=raw)
+    await response.read()
+    (call,) = upstream.calls
+    assert (call.body, call.header("x-said")) == (raw, "caf\u00e9".encode().decode("latin-1"))
+    assert (b"x-shown", "caf\u00e9".encode("latin-1")) in response.headers
+    assert call.header("content-type") is None
+
+
+async def test_the_environments_proxy_is_used_but_for_hosts_that_are_named(
+    upstream: FakeUpstream, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", upstream.url.removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for host in ("model.invalid", f"127.0.0.1:{upstream.port}"):
+        await (await connect(upstream=f"http://{host}/v1").send("GET", "/v1/models")).read()
+    assert [call.target for call in upstream.calls] == ["http://model.invalid/v1/models", "/v1/models"]
+
+
 async def test_paths_queries_and_methods_pass_as_they_are(upstream: FakeUpstream, connect: Connect) -> None:
     response = await connect().send("PATCH", "/v1/files/a%2Fb/x.y", query="depth=3&q=%20a%2B")
     assert (response.status, await response.read()) == (404, b'{"detail": "Not Found"}')
@@ -95,7 +116,7 @@ async def test_closing_early_is_seen_by_the_server(upstream: FakeUpstream, conne
     upstream.on(CHAT, Reply(chunks=chat_stream("a", "b"), gates={1: asyncio.Event()}))
     response = await connect().send("POST", CHAT, content=b"{}")
     await anext(response.chunks())
-    await response.aclose()
+    response.close()
     async with asyncio.timeout(2):
         await upstream.calls[0].aborted.wait()
 
