@@ -79,6 +79,7 @@ class Metrics:
             "Share of the requests of the last five minutes that were served; NaN where there was none.",
             registry=self.registry,
         )
+        self.hit_ratio.set_function(lambda: self._recent.share(time.monotonic()))
         self.rewrites = self._counter(
             "semcache_rewrites_total",
             "Questions of a conversation that were to be rewritten: rewritten, remembered, or failed.",
