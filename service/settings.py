@@ -194,6 +194,12 @@ class Settings(BaseSettings):
 
     figures_interval: float = Field(60.0, gt=0, description="how often the worker takes the figures that metrics show")
     purge_interval: float = Field(60.0, gt=0, description="how often the worker removes what is dead")
+    eviction_interval: float = Field(
+        0.5, gt=0, description="how often the worker looks for caches that are over their limits"
+    )
+    eviction_low: float = Field(
+        0.98, gt=0, le=1, description="share of its limit to which a cache that is over it is brought down"
+    )
     index_interval: float = Field(30.0, gt=0, description="how often the worker looks for scopes that want an index")
     graph_interval: float = Field(60.0, gt=0, description="how often the request graph is added to and scored")
     graph_nodes: int = Field(10_000, ge=1, description="most requests that the graph of one cache keeps")

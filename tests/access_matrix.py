@@ -35,6 +35,11 @@ where c.relnamespace = 'semcache'::regnamespace
   and not c.relispartition
 order by c.relname collate "C"
 """
+EVICTED = """
+insert into evicted (cache_id, exact_key, tenant_id, score, tick)
+values (%(cache_id)s, sha256('x'), %(tenant_id)s, 0, 0)
+returning 1
+"""
 
 
 def matrix(url: str) -> str:
@@ -100,6 +105,9 @@ def fill(own: Session, worker: Session) -> None:
         "insert into centrality select node_id, tenant_id, cache_id, 0, 0, 0, 0 from node returning 1",
     )
     worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
+    worker.rows("select fold_changes()")
+    worker.rows(EVICTED, tenant_id=own.tenant_id, cache_id=own.cache_id)
+    own.store("counted later")
     worker.call(
         "save_calibration",
         tenant_id=own.tenant_id,

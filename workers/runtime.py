@@ -15,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, figures, index_care, purge, request_graph
+from workers import calibrate, eviction, figures, index_care, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -45,6 +45,11 @@ def tasks(settings: Settings) -> list[Task]:
     return [
         Task("figures", settings.figures_interval, figures.run_once),
         Task("purge", settings.purge_interval, purge.run_once),
+        Task(
+            "eviction",
+            settings.eviction_interval,
+            lambda db: eviction.run_once(db, settings.eviction_low),
+        ),
         Task(
             "index_care",
             settings.index_interval,

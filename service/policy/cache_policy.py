@@ -109,6 +109,18 @@ class CachePolicy(BaseModel):
     stale_if_error_millis: Annotated[int, Field(ge=0, le=LONGEST_STALE_MS)] = Field(
         0, description="how long after its end an answer may stand in for a model that fails"
     )
+    max_entries: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="most entries, beyond which the worker evicts; null: no limit"
+    )
+    max_bytes: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="most bytes of answers, prompts, vectors and a kilobyte for the rest of each entry; null: no limit",
+    )
+    eviction: Literal["lfu-decay-cost", "lru", "s3-fifo"] = Field(
+        "lfu-decay-cost",
+        description="what gives way in a full cache: what was used least lately, weighed by its cost for each byte; "
+        "what was used longest ago; or what S3-FIFO says",
+    )
     index: Literal["ivfflat", "hnsw"] = Field(
         "ivfflat", description="kind of the approximate index that a large scope gets"
     )

@@ -69,6 +69,8 @@ tenant = Table(
     _key("tenant_id"),
     _column("name", Text),
     _at("created_at"),
+    _column("max_entries", BigInteger, null=True),
+    _column("max_bytes", BigInteger, null=True),
     UniqueConstraint("name"),
 )
 
@@ -237,6 +239,52 @@ entry_usage = Table(
     _tenant(),
     _column("hits", BigInteger),
     _at("last_hit_at", null=True),
+    _refers("cache_id"),
+    _column("bytes", Integer),
+    _column("weight", REAL),
+    _column("score", Double),
+    _column("uses", SmallInteger),
+    _column("returned", Boolean),
+    _column("rank", Double),
+    Index("entry_usage_rank", "cache_id", "rank", "entry_id"),
+)
+
+cache_size = Table(
+    "cache_size",
+    metadata,
+    Column("cache_id", BigInteger, ForeignKey("semcache.cache.cache_id"), primary_key=True, autoincrement=False),
+    _tenant(),
+    _column("entries", BigInteger),
+    _column("bytes", BigInteger),
+    _column("stored", BigInteger),
+    _column("clocked", BigInteger),
+    _column("clock", Double),
+    _column("half_life", REAL),
+    _column("ranked_by", Text, null=True),
+    _column("evicted", BigInteger),
+    _column("evicted_bytes", BigInteger),
+    _at("evicted_at", null=True),
+)
+
+cache_change = Table(
+    "cache_change",
+    metadata,
+    _column("cache_id", BigInteger),
+    _tenant(),
+    _column("entries", Integer),
+    _column("bytes", BigInteger),
+    _column("stored", Integer),
+)
+
+evicted = Table(
+    "evicted",
+    metadata,
+    Column("cache_id", BigInteger, ForeignKey("semcache.cache.cache_id"), primary_key=True, autoincrement=False),
+    Column("exact_key", LargeBinary, primary_key=True),
+    _tenant(),
+    _column("score", Double),
+    _column("tick", BigInteger),
+    Index("evicted_tick", "cache_id", "tick"),
 )
 
 request_log = Table(

@@ -1,5 +1,5 @@
 -- The sum of two weights of which both are log2: s' = max(s, t) + log2(1 + 2^-|s - t|).
--- Caller: fold_requests. It is one plain expression, so that it is inlined.
+-- Caller: fold_requests, admit_entry, record_requests. It is one plain expression, so that it is inlined.
 
 create or replace function semcache.add_decayed(p_a double precision, p_b double precision)
 returns double precision

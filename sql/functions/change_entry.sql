@@ -44,6 +44,13 @@ begin
             using errcode = 'SC405';
     end if;
 
+    if not p_pinned then
+        update entry_usage
+        set rank = '-infinity'
+        where tenant_id = p_tenant_id
+          and entry_id = p_entry_id;
+    end if;
+
     insert into audit_log (tenant_id, cache_id, action, detail)
     values (
         p_tenant_id, p_cache_id, 'change_entry',

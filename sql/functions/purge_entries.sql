@@ -50,6 +50,11 @@ begin
     );
     get diagnostics v_log_rows = row_count;
 
+    delete from evicted g
+    using cache c
+    where c.cache_id = g.cache_id
+      and c.deleted_at is not null;
+
     delete from lease
     where (name like 'replica:%' or name like 'flight:%')
       and expires_at < now() - interval '1 hour';

@@ -38,20 +38,28 @@ begin
         similarity real, latency_ms real, stages jsonb, tokens_saved integer, tokens_spent integer, cost_ms real
     );
 
-    insert into entry_usage (entry_id, tenant_id, hits, last_hit_at)
-    select h.entry_id, p_tenant_id, h.hits, h.last_hit_at
-    from (
+    with served as (
         select r.entry_id, count(*) as hits, max(r.at) as last_hit_at
         from jsonb_to_recordset(p_requests) as r (entry_id uuid, at timestamptz, served boolean)
         where r.served
         group by r.entry_id
-    ) h
-    join entry e using (entry_id)
-    where e.tenant_id = p_tenant_id
-    order by h.entry_id
-    on conflict (entry_id) do update
-    set hits = entry_usage.hits + excluded.hits,
-        last_hit_at = greatest(entry_usage.last_hit_at, excluded.last_hit_at);
+    ),
+    locked as (
+        select u.entry_id, u.cache_id, s.hits, s.last_hit_at
+        from entry_usage u
+        join served s using (entry_id)
+        where u.tenant_id = p_tenant_id
+        order by u.entry_id
+        for update of u
+    )
+    update entry_usage u
+    set hits = u.hits + l.hits,
+        last_hit_at = greatest(u.last_hit_at, l.last_hit_at),
+        uses = least(u.uses + l.hits, 3),
+        score = add_decayed(u.score, coalesce(z.clock, 0) + ln(l.hits) / ln(2.0::float8))
+    from locked l
+    left join cache_size z using (cache_id)
+    where u.entry_id = l.entry_id;
 end
 $$;
 

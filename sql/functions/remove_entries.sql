@@ -19,6 +19,17 @@ begin
     for update;
 
     with removed as (
+        delete from entry_usage u
+        where u.tenant_id = p_tenant_id
+          and u.entry_id = any (p_entry_ids)
+        returning u.cache_id, u.bytes
+    )
+    insert into cache_change (cache_id, tenant_id, entries, bytes, stored)
+    select r.cache_id, p_tenant_id, -count(*), -sum(r.bytes), 0
+    from removed r
+    group by r.cache_id;
+
+    with removed as (
         delete from entry e
         where e.tenant_id = p_tenant_id
           and e.entry_id = any (p_entry_ids)

@@ -137,6 +137,11 @@ begin
         ) f;
     end if;
 
+    perform admit_entry(
+        p_tenant_id, p_cache_id, v_entry_id, p_exact_key, octet_length(p_payload::text),
+        octet_length(p_prompt) + coalesce(pg_column_size(p_vector), 0), p_cost_ms
+    );
+
     entry_id := v_entry_id;
     expires_at := v_expires_at;
     invalidation_id := case when v_known then record_invalidation(p_cache_id, p_exact_key) end;

@@ -14,11 +14,12 @@ select
     e.entry_id
 from semcache.entry_usage u
 join semcache.entry e using (entry_id)
-join semcache.cache c using (cache_id)
+join semcache.cache c on c.cache_id = e.cache_id
 join semcache.tenant t on t.tenant_id = e.tenant_id
 join semcache.scope s using (scope_id)
 join semcache.model m using (model_id)
-where e.epoch = c.epoch
+where u.hits > 0
+  and e.epoch = c.epoch
   and c.deleted_at is null
   and e.quarantined_at is null
   and (e.expires_at is null or e.expires_at > now())

@@ -13,10 +13,10 @@ select
     e.entry_id
 from semcache.entry e
 join semcache.output o using (output_id)
-join semcache.cache c using (cache_id)
+join semcache.cache c on c.cache_id = e.cache_id
 join semcache.tenant t on t.tenant_id = e.tenant_id
-left join semcache.entry_usage u using (entry_id)
-where u.entry_id is null
+join semcache.entry_usage u using (entry_id)
+where u.hits = 0
   and e.epoch = c.epoch
   and c.deleted_at is null
   and e.quarantined_at is null

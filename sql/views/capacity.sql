@@ -1,0 +1,51 @@
+-- How full each cache is, by its own limits and its tenant's, and what was evicted from it. A tenant that is over its limit
+-- gives way in its largest cache.
+create or replace view semcache.capacity
+with (security_invoker = true)
+as
+select
+    l.tenant,
+    l.cache,
+    l.entries,
+    l.max_entries,
+    l.bytes,
+    l.max_bytes,
+    greatest(100.0 * l.entries / l.max_entries, 100.0 * l.bytes / l.max_bytes)::float8 as full_percent,
+    coalesce(l.policy ->> 'eviction', 'lfu-decay-cost') as eviction,
+    l.half_life,
+    l.evicted,
+    pg_size_pretty(l.evicted_bytes) as evicted_size,
+    l.evicted_at,
+    least(l.max_entries, l.max_bytes * l.entries / nullif(l.bytes, 0))::float8 as room,
+    l.cache_id
+from (
+    select
+        t.name as tenant,
+        c.name as cache,
+        c.policy,
+        z.*,
+        least(
+            (c.policy ->> 'maxEntries')::bigint,
+            case
+                when t.max_entries is not null
+                    and row_number() over (partition by z.tenant_id order by z.entries desc, z.cache_id) = 1
+                then greatest(t.max_entries - sum(z.entries) over (partition by z.tenant_id) + z.entries, 1)
+            end
+        ) as max_entries,
+        least(
+            (c.policy ->> 'maxBytes')::bigint,
+            case
+                when t.max_bytes is not null
+                    and row_number() over (partition by z.tenant_id order by z.bytes desc, z.cache_id) = 1
+                then greatest(t.max_bytes - sum(z.bytes) over (partition by z.tenant_id) + z.bytes, 1)
+            end
+        ) as max_bytes
+    from semcache.cache_size z
+    join semcache.cache c using (cache_id)
+    join semcache.tenant t on t.tenant_id = c.tenant_id
+    where c.deleted_at is null
+) l
+order by full_percent desc nulls last, l.tenant, l.cache;
+
+comment on view semcache.capacity is 'How full each cache is, by its own limits and its tenant''s, and what was evicted from it. room: entries that fit.';
+grant select on semcache.capacity to semcache_app, semcache_worker;
