@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from service.commands import db, keys, psql, serve
+from service.commands import calibrate, db, keys, psql, serve
 from service.errors import SemcacheError
 from service.resources import version
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve.serve)
+app.command("calibrate")(calibrate.calibrate)
 app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(psql.psql)
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")

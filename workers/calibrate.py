@@ -57,7 +57,7 @@ async def _calibrate(db: Database, due: Due, since: datetime, most: int) -> int:
     cache = due.cache
     begin = max(since, due.tightened_at or since)
     observed = await observations.window(db, cache, due.embedder_id, since=begin, limit=most)
-    exact = await observations.exact_hits(db, cache, observed[0].at) if observed else 0
+    exact = (await observations.traffic(db, cache, observed[0].at)).exact_hits if observed else 0
     frequencies = await calibrations.frequencies(db, cache, entries=COUNTED, words=WORDS)
     budget = read_policy(cache.policy).budget
     learned, fits = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from service.cache.coherence import Coherence
-from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
+from service.commands.target import DatabaseUrl, DataDir, read_settings
+from service.commands.work import run
 from service.errors import Code, SemcacheError
-from service.memory.replica import ReplicaMemory
-from service.settings import Settings
-from service.store import migrate, tenants
-from service.store.database import Database, Limits
+from service.store import tenants
+from service.store.database import Database
 from service.store.rows import InvalidationId
 
-T = TypeVar("T")
 TENANT_NAME = re.compile("[A-Za-z0-9_.-]{1,64}")
 OWN_KEY = re.compile("[!-~]{20,256}")
 
@@ -49,7 +44,7 @@ def create(
         _, invalidation = await tenants.create_key(db, owner, key)
         return invalidation
 
-    _run(read_settings(data_dir=data_dir, database_url=database_url), work, lambda invalidation: invalidation)
+    run(read_settings(data_dir=data_dir, database_url=database_url), work, lambda invalidation: invalidation)
     if not key_file:
         typer.echo(key)
 
@@ -67,7 +62,7 @@ def _read_key(path: Path) -> str:
 @app.command("list")
 def list_keys(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
     """Show all keys: number, tenant, first characters, state."""
-    found = _run(read_settings(data_dir=data_dir, database_url=database_url), tenants.list_keys, lambda _: None)
+    found = run(read_settings(data_dir=data_dir, database_url=database_url), tenants.list_keys, lambda _: None)
     for key in found:
         state = f"revoked {key.revoked_at:%Y-%m-%d %H:%M}" if key.revoked_at else "good"
         typer.echo(f"{key.api_key_id}\t{key.tenant}\t{key.hint}…\t{key.created_at:%Y-%m-%d %H:%M}\t{state}")
@@ -85,31 +80,8 @@ def revoke(
         return await tenants.revoke_key(db, number)
 
     settings = read_settings(data_dir=data_dir, database_url=database_url)
-    if _run(settings, work, lambda invalidation: invalidation) is None:
+    if run(settings, work, lambda invalidation: invalidation) is None:
         raise SemcacheError(Code.INTERNAL, f"there is no good key of number {number}; see `pgsemcache keys list`")
-
-
-def _run(
-    settings: Settings, work: Callable[[Database], Awaitable[T]], invalidation: Callable[[T], InvalidationId | None]
-) -> T:
-    """Do the work on a current schema, and wait until every replica has followed what it invalidated."""
-
-    async def job(url: str) -> T:
-        db = Database(url, Limits(pool_min=1, pool_max=2))
-        await db.open()
-        try:
-            result = await work(db)
-            if (to_follow := invalidation(result)) is not None:
-                await Coherence(db, ReplicaMemory(0, 0), settings.lease_duration).wait_for_replicas(to_follow)
-            return result
-        finally:
-            await db.close()
-
-    with open_target(settings) as target:
-        if target.embedded:
-            migrate.upgrade(target.url)
-        migrate.require_current(target.url)
-        return asyncio.run(job(target.url))
 
 
 __all__ = ["app"]

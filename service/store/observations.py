@@ -73,6 +73,14 @@ class Observed:
     inclusion: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests that were looked up, and those that got, or in shadow would have got, the answer to the same request."""
+
+    requests: int
+    exact_hits: int
+
+
 async def record(db: Database, cache: CacheRow, rows: Sequence[NewObservation]) -> None:
     """Write observations of one cache."""
     async with db.tenant(cache.tenant_id) as connection:
@@ -102,13 +110,11 @@ async def window(
     return [Observed(**row | {"signals": Signals(*row["signals"])}) for row in rows]
 
 
-async def exact_hits(db: Database, cache: CacheRow, since: datetime) -> int:
-    """How many requests since then got, or in shadow would have got, the answer to the same request."""
+async def traffic(db: Database, cache: CacheRow, since: datetime, until: datetime | None = None) -> Traffic:
+    """What the cache was asked from one time on and before another."""
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "since": since, "until": until}
     async with db.tenant(cache.tenant_id, bulk=True) as connection:
-        row = await connection.one(
-            query("exact_hits"), {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "since": since}
-        )
-    return int(row["hits"])
+        return Traffic(**await connection.one(query("traffic_between"), values))
 
 
 def to_train_on(observed: Sequence[Observed]) -> list[Observation]:
@@ -126,4 +132,4 @@ def to_train_on(observed: Sequence[Observed]) -> list[Observation]:
     ]
 
 
-__all__ = ["NewObservation", "Observed", "Source", "Verdict", "exact_hits", "record", "to_train_on", "window"]
+__all__ = ["NewObservation", "Observed", "Source", "Traffic", "Verdict", "record", "to_train_on", "traffic", "window"]

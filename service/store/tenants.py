@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
+from service.errors import Code, SemcacheError
 from service.store.database import Database
 from service.store.queries import query
 from service.store.rows import InvalidationId, TenantId
@@ -34,6 +35,16 @@ async def ensure(db: Database, name: str) -> Tenant:
     async with db.connection() as connection:
         row = await connection.one("select semcache.ensure_tenant(%s) as tenant_id", (name,))
         connection.tenant_id = None
+    return Tenant(TenantId(row["tenant_id"]), name)
+
+
+async def find(db: Database, name: str) -> Tenant:
+    """Raises: SemcacheError(INVALID_DATA) where there is none of this name."""
+    async with db.connection() as connection:
+        cursor = await connection.execute("select tenant_id from semcache.tenant where name = %s", (name,))
+        row = await cursor.fetchone()
+    if row is None:
+        raise SemcacheError(Code.INVALID_DATA, "there is no tenant of this name; see `pgsemcache keys list`")
     return Tenant(TenantId(row["tenant_id"]), name)
 
 
@@ -84,6 +95,7 @@ __all__ = [
     "any_key",
     "create_key",
     "ensure",
+    "find",
     "find_by_key",
     "key_hash",
     "list_keys",

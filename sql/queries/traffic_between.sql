@@ -1,0 +1,14 @@
+-- How many requests the cache looked up in a time, and how many were the same as a stored one: got its answer, or would
+-- have in shadow.
+select
+    count(*) as requests,
+    count(*) filter (
+        where r.outcome = 'hit'
+           or (r.outcome = 'shadow' and r.reason = 'same_request')
+    ) as exact_hits
+from semcache.request_log r
+where r.tenant_id = %(tenant_id)s
+  and r.cache_id = %(cache_id)s
+  and r.at >= %(since)s
+  and r.at < coalesce(%(until)s::timestamptz, 'infinity')
+  and r.outcome in ('hit', 'semantic_hit', 'miss', 'shadow')
