@@ -1,9 +1,10 @@
 """Export a sentence-transformers model to ONNX.
 
-`python -m service.embed.export FOLDER MODELS_DIR REVISION NAME` is a child process of the service, since only
-here torch is needed. The whole pipeline (transformer, pooling, dense layers, normalisation) becomes one graph
-from token ids to the sentence's vector. Processes that export at the same time take turns, a crash leaves
-nothing that is taken for a model, and a graph whose vectors are not sentence-transformers' own is refused.
+`python -m service.embed.export KIND FOLDER MODELS_DIR REVISION NAME` is a child process of the service, since only
+here torch is needed. KIND `embedder`: the whole pipeline (transformer, pooling, dense layers, normalisation) becomes
+one graph from token ids to the sentence's vector. KIND `cross_encoder`: from a pair's token ids to its probability.
+Processes that export at the same time take turns, a crash leaves nothing that is taken for a model, and a graph whose
+numbers are not sentence-transformers' own is refused.
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
+from service.embed.cross_encoder import PairPipeline
 from service.embed.local import FORMAT, Exported, Pipeline
+
+Write = Callable[[Path, Path, str, str], None]
 
 TOLERANCE = 1e-5
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -52,6 +58,17 @@ class Graph(torch.nn.Module):
         return cast("torch.Tensor", features["sentence_embedding"])
 
 
+class PairGraph(torch.nn.Module):
+    """A cross-encoder as a function of tensors: the sigmoid of its one output."""
+
+    def __init__(self, model: CrossEncoder, inputs: list[str]) -> None:
+        super().__init__()
+        self.model, self.inputs = cast("torch.nn.Module", model.model), inputs
+
+    def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.model(**dict(zip(self.inputs, tensors, strict=True))).logits)
+
+
 def _static(module: StaticEmbedding, features: dict[str, Any]) -> dict[str, Any]:
     """A masked mean over padded ids: the same as the module's own forward, which wants ragged ids."""
     mask = features["attention_mask"].unsqueeze(-1).float()
@@ -59,8 +76,8 @@ def _static(module: StaticEmbedding, features: dict[str, Any]) -> dict[str, Any]
     return features | {"sentence_embedding": (rows * mask).sum(1) / mask.sum(1)}
 
 
-def export(folder: Path, models_dir: Path, revision: str, name: str) -> None:
-    """Put the exported model under `models_dir/revision`, unless another process just did."""
+def export(write: Write, folder: Path, models_dir: Path, revision: str, name: str) -> None:
+    """Put what `write` makes of the model under `models_dir/revision`, unless another process just did."""
     models_dir.mkdir(parents=True, exist_ok=True)
     with (models_dir / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -71,26 +88,25 @@ def export(folder: Path, models_dir: Path, revision: str, name: str) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         making = Path(tempfile.mkdtemp(prefix=".export-", dir=models_dir))
         try:
-            _write(folder, making, revision, name)
+            write(folder, making, revision, name)
             _sync(making)
             making.rename(kept)
         finally:
             shutil.rmtree(making, ignore_errors=True)
 
 
-def _write(folder: Path, into: Path, revision: str, name: str) -> None:
+def write_embedder(folder: Path, into: Path, revision: str, name: str) -> None:
     model = SentenceTransformer(str(folder), device="cpu").float().eval()
     static = isinstance(model[0], StaticEmbedding)
-    inputs = list(INPUTS[:2]) if static else _inputs(model)
-    tokenizer = _tokenizer(model)
-    tokenizer.save(str(into / "tokenizer.json"))
-    _write_graph(model, inputs, into / "model.onnx")
+    inputs = list(INPUTS[:2]) if static else _inputs(model.preprocess([SAMPLES[0]]))
+    _tokenizer(model.tokenizer).save(str(into / "tokenizer.json"))
+    _write_graph(Graph(model), inputs, into / "model.onnx")
     exported = Exported(
         format=FORMAT,
         name=name,
         revision=revision,
         dimensions=len(model.encode(SAMPLES[0])),
-        max_tokens=_max_tokens(model),
+        max_tokens=_limit(model.max_seq_length),
         prompt=model.prompts.get(model.default_prompt_name or "") or "",
         pad_id=0 if static else int(model.tokenizer.pad_token_id or 0),
         special_tokens=not static,
@@ -100,35 +116,65 @@ def _write(folder: Path, into: Path, revision: str, name: str) -> None:
     exported.write(into)
 
 
-def _inputs(model: SentenceTransformer) -> list[str]:
-    given = {key for key, value in model.preprocess([SAMPLES[0]]).items() if isinstance(value, torch.Tensor)}
+def write_cross_encoder(folder: Path, into: Path, revision: str, name: str) -> None:
+    model = CrossEncoder(str(folder), device="cpu").float().eval()
+    if model.num_labels != 1:
+        raise ValueError(f"the model has {model.num_labels} outputs; a cross-encoder with one is needed")
+    inputs = _inputs(model.tokenizer("a", "b", return_tensors="pt"))
+    _tokenizer(model.tokenizer).save(str(into / "tokenizer.json"))
+    _write_graph(PairGraph(model, inputs), inputs, into / "model.onnx")
+    exported = Exported(
+        format=FORMAT,
+        name=name,
+        revision=revision,
+        dimensions=1,
+        max_tokens=_limit(model.max_length),
+        prompt="",
+        pad_id=int(model.tokenizer.pad_token_id or 0),
+        special_tokens=True,
+        inputs=inputs,
+    )
+    _check_pairs(model, PairPipeline(into, exported))
+    exported.write(into)
+
+
+def _check_pairs(model: CrossEncoder, pipeline: PairPipeline) -> None:
+    pairs = list(pairwise(SAMPLES))
+    wanted = model.predict(pairs, activation_fn=torch.nn.Sigmoid()).tolist()
+    got = [pipeline.probability(*pair) for pair in pairs]
+    off = [abs(p - w) for p, w in zip(got, wanted, strict=True) if p is not None]
+    if not off or not max(off) <= TOLERANCE:
+        raise ValueError("the exported graph gives other probabilities than sentence-transformers")
+
+
+def _inputs(preprocessed: Mapping[str, Any]) -> list[str]:
+    given = {key for key, value in preprocessed.items() if isinstance(value, torch.Tensor)}
     if not {"input_ids", "attention_mask"} <= given <= set(INPUTS):
         raise ValueError(f"the model wants {sorted(given)}; only text models over {INPUTS} are supported")
     return [name for name in INPUTS if name in given]
 
 
-def _tokenizer(model: SentenceTransformer) -> Tokenizer:
-    fast = model.tokenizer if isinstance(model.tokenizer, Tokenizer) else model.tokenizer.backend_tokenizer
+def _tokenizer(given: Any) -> Tokenizer:
+    fast = given if isinstance(given, Tokenizer) else given.backend_tokenizer
     tokenizer = Tokenizer.from_str(fast.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
-def _max_tokens(model: SentenceTransformer) -> int | None:
-    limit = model.max_seq_length
+def _limit(limit: float | None) -> int | None:
     return int(limit) if limit is not None and math.isfinite(limit) and limit < 10**6 else None
 
 
-def _write_graph(model: SentenceTransformer, inputs: list[str], path: Path) -> None:
+def _write_graph(graph: torch.nn.Module, inputs: list[str], path: Path) -> None:
     batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
     ids = torch.ones(3, 7, dtype=torch.int64)
     torch.onnx.export(
-        Graph(model),
+        graph,
         (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
         path,
         input_names=inputs,
-        output_names=["sentence_embedding"],
+        output_names=["output"],
         dynamic_shapes=(tuple({0: batch, 1: length} for _ in inputs),),
         dynamo=True,
         verbose=False,
@@ -153,4 +199,5 @@ def _sync(folder: Path) -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
-    export(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+    kinds: dict[str, Write] = {"embedder": write_embedder, "cross_encoder": write_cross_encoder}
+    export(kinds[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5])

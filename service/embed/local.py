@@ -9,11 +9,11 @@ import asyncio
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unicodedata import combining
 
 import numpy as np
@@ -23,6 +23,8 @@ from service.embed.vectors import Result, TextTooLong, encodable, unavailable, u
 from service.errors import Code, SemcacheError
 
 FORMAT = 1
+
+P = TypeVar("P")
 
 # A text is refused by its beginning where that alone is too long, so that a megabyte costs no second.
 _CHARS_PER_TOKEN = 16
@@ -61,16 +63,8 @@ class Pipeline:
     """An exported model, loaded: texts in, unit vectors out. Blocks; one caller at a time."""
 
     def __init__(self, folder: Path, exported: Exported, threads: int = 0) -> None:
-        import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 (optional, and ships no types)
-        from tokenizers import Tokenizer  # noqa: PLC0415
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        # Spinning threads take the cores from Postgres and from the event loop between two texts.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.exported = exported
-        self._session = onnxruntime.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._session, self._tokenizer = load_graph(folder, threads)
         self._unknown = _unknown_id(self._tokenizer)
 
     def embed(self, texts: Sequence[str], *, unread: bool = False) -> list[Result]:
@@ -126,6 +120,19 @@ class Pipeline:
         return self._session.run(None, {name: fed[name] for name in self.exported.inputs})[0]
 
 
+def load_graph(folder: Path, threads: int) -> tuple[Any, Any]:
+    """The ONNX Runtime session and the tokenizer of an exported model."""
+    import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 (optional, and ships no types)
+    from tokenizers import Tokenizer  # noqa: PLC0415
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    # Spinning threads take the cores from Postgres and from the event loop between two texts.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
+    return session, Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
 def _unknown_id(tokenizer: Any) -> int | None:
     """The id that stands for whatever is not in the vocabulary; None where the model reads every byte."""
     model = json.loads(tokenizer.to_str())["model"]
@@ -166,14 +173,24 @@ async def open_local(model: str | None, models_dir: Path, threads: int = 0) -> L
 
     Of the bundled one its export is enough, as in the container image. Raises EMBEDDER_UNAVAILABLE with what to do.
     """
+    files = await asyncio.to_thread(_find, model, models_dir)
+    return LocalModel(files, await open_pipeline("embedder", Pipeline, files, models_dir, threads))
+
+
+async def open_pipeline(
+    kind: str, pipeline: Callable[[Path, Exported, int], P], files: ModelFiles, models_dir: Path, threads: int
+) -> P:
+    """A model's pipeline from `models_dir/<revision>`, exported as this kind if need be.
+
+    Raises EMBEDDER_UNAVAILABLE with what to do.
+    """
     for package in ("onnxruntime", "tokenizers"):
         if importlib.util.find_spec(package) is None:
-            raise missing_extra("a local embedder")
-    files = await asyncio.to_thread(_find, model, models_dir)
+            raise missing_extra("a local model")
     kept = models_dir / files.revision
     if Exported.read(kept) is None:
-        await _export(files, models_dir)
-    return LocalModel(files, await asyncio.to_thread(_load, kept, threads))
+        await _export(kind, files, models_dir)
+    return await asyncio.to_thread(_load, pipeline, kept, threads)
 
 
 def _find(model: str | None, models_dir: Path) -> ModelFiles:
@@ -185,12 +202,12 @@ def _find(model: str | None, models_dir: Path) -> ModelFiles:
     return find_model(model)
 
 
-def _load(kept: Path, threads: int) -> Pipeline:
+def _load(pipeline: Callable[[Path, Exported, int], P], kept: Path, threads: int) -> P:
     exported = Exported.read(kept)
     if exported is None:
         raise unavailable(f"The export left no model in {kept}.")
     try:
-        return Pipeline(kept, exported, threads)
+        return pipeline(kept, exported, threads)
     except Exception as error:
         raise unavailable(
             f"The exported model in {kept} cannot be loaded ({type(error).__name__}). Delete the folder; it is "
@@ -198,14 +215,14 @@ def _load(kept: Path, threads: int) -> Pipeline:
         ) from error
 
 
-async def _export(files: ModelFiles, models_dir: Path) -> None:
+async def _export(kind: str, files: ModelFiles, models_dir: Path) -> None:
     """Export in a child process: torch's memory goes with it, and a cancelled start ends it."""
     for package in ("torch", "sentence_transformers", "onnxscript"):
         if importlib.util.find_spec(package) is None:
             raise missing_extra("exporting a model")
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "service.embed.export"),
-        *(str(files.folder), str(models_dir), files.revision, files.name),
+        *(kind, str(files.folder), str(models_dir), files.revision, files.name),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -221,4 +238,4 @@ async def _export(files: ModelFiles, models_dir: Path) -> None:
         raise unavailable(f"The model {files.name!r} could not be exported to ONNX: {last}")
 
 
-__all__ = ["FORMAT", "Exported", "LocalModel", "Pipeline", "open_local"]
+__all__ = ["FORMAT", "Exported", "LocalModel", "Pipeline", "load_graph", "open_local", "open_pipeline"]

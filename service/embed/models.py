@@ -37,9 +37,18 @@ def find_model(model: str | None) -> ModelFiles:
     """
     if model is None or model.removeprefix("sentence-transformers/") == BUNDLED_NAME:
         return _bundled()
+    return _named(model, "sentence-transformers", "SEMCACHE_EMBEDDER_MODEL")
+
+
+def find_cross_encoder(model: str) -> ModelFiles:
+    """The cross-encoder by name or path, downloaded as `find_model` does. Raises EMBEDDER_UNAVAILABLE."""
+    return _named(model, "cross-encoder", "SEMCACHE_CROSS_ENCODER")
+
+
+def _named(model: str, owner: str, setting: str) -> ModelFiles:
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        folder = _downloaded(model)
+        folder = _downloaded(model if "/" in model else f"{owner}/{model}", setting)
     return ModelFiles(folder.name if Path(model).is_absolute() else model, folder, _revision(_digests(folder)))
 
 
@@ -63,13 +72,12 @@ def _bundled() -> ModelFiles:
     return ModelFiles(BUNDLED_NAME, folder, _revision(digests))
 
 
-def _downloaded(model: str) -> Path:
+def _downloaded(name: str, setting: str) -> Path:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise missing_extra("a model by name")
     from huggingface_hub import snapshot_download  # noqa: PLC0415 (an optional dependency, needed only here)
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
-    name = model if "/" in model else f"sentence-transformers/{model}"
     try:
         try:
             folder = Path(snapshot_download(name, local_files_only=True))
@@ -79,8 +87,8 @@ def _downloaded(model: str) -> Path:
             return Path(snapshot_download(name, ignore_patterns=_NOT_DOWNLOADED))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise unavailable(
-            f"The model {model!r} is neither a folder nor could it be downloaded ({type(error).__name__}). "
-            "Give SEMCACHE_EMBEDDER_MODEL a folder with a sentence-transformers model."
+            f"The model {name!r} is neither a folder nor could it be downloaded ({type(error).__name__}). "
+            f"Give {setting} a folder with a sentence-transformers model."
         ) from error
     return folder
 
@@ -116,4 +124,4 @@ def _revision(digests: dict[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-__all__ = ["BUNDLED_NAME", "ModelFiles", "bundled_folder", "find_model", "missing_extra"]
+__all__ = ["BUNDLED_NAME", "ModelFiles", "bundled_folder", "find_cross_encoder", "find_model", "missing_extra"]
