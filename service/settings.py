@@ -152,6 +152,23 @@ class Settings(BaseSettings):
         2.0, gt=0, description="longest wait for it; a question that is not rewritten by then is matched exactly"
     )
 
+    judge_url: WebAddress | None = Field(
+        None,
+        description="OpenAI-compatible base of a model that judges stored answers, for caches whose policy asks it; "
+        "ends in /v1",
+    )
+    judge_model: str | None = Field(None, validate_default=True, description="name of the judge")
+    judge_key: SecretStr | None = Field(None, description="bearer token for the judge")
+    judge_timeout: float = Field(10.0, gt=0, description="longest wait for the judge")
+    cross_encoder: str | None = Field(
+        None,
+        description="a sentence-transformers CrossEncoder with one output, by name or path, for caches whose second "
+        "stage it is",
+    )
+    second_stage_deadline: float = Field(
+        0.5, gt=0, description="longest wait of a lookup for its second stage; what is not accepted by then is a miss"
+    )
+
     embedder: Literal["local", "remote"] = Field("local", description="where texts become vectors")
     embedder_model: str | None = Field(
         None,
@@ -229,11 +246,12 @@ class Settings(BaseSettings):
             raise ValueError("must be set for a remote embedder (SEMCACHE_EMBEDDER=remote)")
         return value
 
-    @field_validator("resolver_model")
+    @field_validator("resolver_model", "judge_model")
     @classmethod
-    def _resolver_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if not value and info.data.get("resolver_url"):
-            raise ValueError("must be set where SEMCACHE_RESOLVER_URL is")
+    def _asked_model_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
+        url = str(info.field_name).replace("_model", "_url")
+        if not value and info.data.get(url):
+            raise ValueError(f"must be set where SEMCACHE_{url.upper()} is")
         return value
 
     @field_validator("pool_max")

@@ -9,12 +9,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from service.cache.asked import Asked, told_of
+from service.cache.audit import audit
 from service.cache.call import Call, Reply, Told, UnansweredError
 from service.cache.exchange import Exchange, open_exchange
 from service.cache.flights import Flight, Head
 from service.cache.front import prepare
 from service.cache.lead import lead
-from service.cache.lookup import Looked, look_up, look_up_stale
+from service.cache.lookup import UPSTREAM_FAILED, Looked, look_up, look_up_stale, serve_withheld
 from service.cache.plan import Plan
 from service.cache.replies import relay, replay, shared
 from service.cache.runtime import Runtime
@@ -36,6 +37,7 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
     asked.decide()
     looked, plan, told = asked.looked, asked.plan, asked.told
     if looked is not None and looked.answer is not None and told.status in ("HIT", "SEMANTIC-HIT"):
+        audit(runtime, asked)
         return _given(runtime, asked, looked.answer, told)
     if call.controls.only_if_cached:
         asked.note(runtime)
@@ -140,8 +142,10 @@ async def _read(runtime: Runtime, asked: Asked, exchange: Exchange) -> AsyncGene
 async def _failed(
     runtime: Runtime, asked: Asked, head: Head | SemcacheError, body: AsyncGenerator[bytes, None] | None
 ) -> Reply:
-    """The model's own error, or an expired answer where the policy lets it stand in."""
+    """The model's own error, or the answer that was withheld, or an expired one where the policy lets it stand in."""
     if isinstance(head, SemcacheError) or head.status in FAILED:
+        if asked.looked is not None and (answer := serve_withheld(asked.looked)) is not None:
+            return _given(runtime, asked, answer, told_of(asked.looked, "SEMANTIC-HIT", UPSTREAM_FAILED, near=True))
         looked = await _stale(runtime, asked)
         if looked is not None and looked.answer is not None:
             return _given(runtime, asked, looked.answer, told_of(looked, "STALE", looked.reason, near=False))

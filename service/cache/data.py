@@ -15,6 +15,7 @@ from service.cache.explain import explain as explain_ask
 from service.cache.lookup import EXACT, SEMANTIC, Ask, Looked, look_up
 from service.cache.recorder import Request
 from service.cache.runtime import Runtime
+from service.cache.second_stage import look_twice
 from service.cache.store import Kept, New, store_answer
 from service.errors import SemcacheError
 from service.identity.prompt import identify_prompt
@@ -50,6 +51,7 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
         if looked.found is None and (question := await runtime.rewriter.question(cache.policy, ask.identity)):
             ask = _ask(cache, prompt, question)
             looked = await look_up(runtime, cache, ask)
+        await look_twice(runtime, cache, ask, looked)
     except SemcacheError as error:
         _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
         raise

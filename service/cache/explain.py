@@ -12,6 +12,7 @@ from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
 from service.cache.lookup import EXACT, FILLING, Ask, Looked, look_up
 from service.cache.runtime import Runtime
+from service.cache.second_stage import look_twice
 from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS
@@ -61,11 +62,12 @@ class Explanation:
 
 
 async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> Explanation:
-    """Look up as a search does, and then look at what is near in every scope of the cache.
+    """Look up as a search does, its second stage included, and then look at what is near in every scope of the cache.
 
     Raises: SemcacheError with DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
     looked = await look_up(runtime, cache, ask)
+    await look_twice(runtime, cache, ask, looked)
     neighbours = await _neighbours(runtime, cache, ask, looked, limit)
     found, decision = looked.found, looked.nearby.decision if looked.nearby else None
     return Explanation(

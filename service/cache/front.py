@@ -15,6 +15,7 @@ from service.cache.directory import authenticate, open_cache, recently_authentic
 from service.cache.lookup import look_up
 from service.cache.plan import make_plan
 from service.cache.runtime import Runtime
+from service.cache.second_stage import look_twice
 from service.errors import Code, SemcacheError
 from service.identity.model import ModelIdentity
 from service.settings import DEFAULT_CACHE
@@ -39,6 +40,8 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
         trouble = await _in_time(runtime, call, _look(runtime, found, model))
         if trouble is None and (question := await _question(runtime, found)):
             trouble = await _in_time(runtime, call, _look(runtime, found, model, question))
+        if trouble is None and found.cache and found.plan and found.looked:
+            await look_twice(runtime, found.cache, found.plan.ask, found.looked)
     asked = replace(found)  # a lookup that is late must not change what was decided without it
     asked.trouble, asked.tenant = trouble, found.tenant or known
     if asked.tenant is None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-from uuid import UUID
 
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange, open_exchange
 from service.cache.flights import Flight
+from service.cache.keep import keep, whole_answer
+from service.cache.observe import observe_fresh
 from service.cache.plan import Plan
 from service.cache.runtime import Runtime
-from service.cache.store import New, store_answer
 from service.errors import Code, SemcacheError
-from service.json_text import dumps
-from service.upstream.answer import Answer, storable
 from service.upstream.client import UpstreamError
-
-SHOWN = 1_000  # characters of a prompt that cannot be embedded
 
 logger = logging.getLogger("semcache.proxy")
 
@@ -60,7 +56,9 @@ async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exch
         if exchange.answer is None:
             runtime.flights.remove(flight)
         flight.end(exchange.answer)
-        entry_id = await _keep(runtime, asked, plan, exchange)
+        if (fresh := await whole_answer(runtime, asked, plan, exchange)) is not None:
+            entry_id = None if asked.hit and asked.shadow else await keep(runtime, asked, plan, exchange, fresh)
+            observe_fresh(runtime, asked, fresh)
     finally:
         if exchange.head.good:
             cost = exchange.cost_ms if exchange.answer else None
@@ -77,49 +75,6 @@ async def _takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
         begun=asked.begun,
         patience=runtime.patience[asked.call.endpoint].seconds,
     )
-
-
-async def _keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange) -> UUID | None:
-    """Store a whole answer. A failure is nobody's but the log's."""
-    answer, cache = exchange.answer, asked.cache
-    if answer is None or cache is None or (asked.hit and asked.shadow):
-        return None
-    if storable(answer, asked.call.fields) is not None:
-        return None
-    if await runtime.models.answered(asked.call.model, _fingerprint(answer)) != plan.identity.scope.model:
-        return None  # the model was changed meanwhile
-    new = New(
-        identity=plan.identity,
-        prompt=plan.identity.text or _shown(asked),
-        answer=answer,
-        provenance="upstream",
-        tags=list(asked.call.controls.tags),
-        ttl_ms=plan.ttl_ms,
-        cost_ms=exchange.cost_ms,
-        scope=asked.looked.scope if asked.looked else None,
-        variants=plan.ask.variants,
-    )
-    try:
-        kept = await store_answer(runtime, cache, new)
-    except SemcacheError as error:
-        logger.info("an answer was not stored: %s", error.code.slug)
-        return None
-    if kept is None:
-        logger.info("an answer was not stored: invalidated")
-        return None
-    return kept.stored.entry_id
-
-
-def _fingerprint(answer: Answer) -> str | None:
-    shown = answer.body.get("system_fingerprint")
-    return shown if isinstance(shown, str) else None
-
-
-def _shown(asked: Asked) -> str:
-    """The start of what was asked, for people."""
-    fields = asked.call.fields
-    said = next((fields[name] for name in ("messages", "input", "prompt") if fields.get(name) is not None), "")
-    return (said if isinstance(said, str) else dumps(said))[:SHOWN]
 
 
 __all__ = ["lead"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from service.upstream.answer import Answer
 
 EXACT, SEMANTIC = "exact", "semantic"
 FILLING = "variants_filling"
+SAME_REQUEST, UPSTREAM_FAILED = "same_request", "upstream_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Ask:
 
     threshold: cosine, 0 to 1. decision: a policy that must accept a neighbour beside the cache's own. max_age: seconds.
     variants: how many answers are kept for one prompt, and pick which of them is wanted, from 0 on. client_answers:
-    whether one that a client stored may be served.
+    whether one that a client stored may be served. exploration: the share of semantic hits that is withheld, 0 to 1.
     """
 
     identity: Identity
@@ -45,6 +47,7 @@ class Ask:
     variants: int = 1
     pick: int = 0
     client_answers: bool = True
+    exploration: float = 0.0
 
 
 @dataclass(slots=True)
@@ -53,7 +56,7 @@ class Looked:
 
     `strategy` is "exact" or "semantic" on a hit; `nearest` the similarity of the nearest entry that was looked at;
     `age` in seconds; `stages` in milliseconds; `scope` is the scope as the database has it, None where it has none.
-    `nearby` is there where the lookup came to neighbours.
+    `nearby` is there where the lookup came to neighbours; `withheld` is a semantic hit that is explored instead.
     """
 
     reason: str
@@ -66,6 +69,7 @@ class Looked:
     ttl: float | None = None
     scope: ScopeRow | None = None
     nearby: Nearby | None = None
+    withheld: tuple[Found, Answer] | None = None
     stages: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -118,9 +122,9 @@ async def look_up_stale(runtime: Runtime, cache: OpenCache, ask: Ask, seconds: f
 
     Raises: SemcacheError(DATABASE_UNAVAILABLE).
     """
-    looked = Looked(reason="upstream_failed", threshold=cache.policy.threshold(ask.threshold))
+    looked = Looked(reason=UPSTREAM_FAILED, threshold=cache.policy.threshold(ask.threshold))
     looked.scope, found = await _find_exact(runtime, cache, ask, stale=seconds)
-    answer = _answer(found[0]) if found else None
+    answer = answer_of(found[0]) if found else None
     if answer is None:
         return None
     looked.found, looked.answer, looked.nearest = found[0], answer, 1.0
@@ -143,7 +147,7 @@ def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -
         if ask.max_age is not None and age > ask.max_age:
             return False
         ttl = None if found.ttl is None else found.ttl - kept.seconds
-        _serve(looked, found, answer, EXACT, age=age, ttl=ttl)
+        _serve(looked, found, answer, EXACT, SAME_REQUEST, age=age, ttl=ttl)
         return True
 
 
@@ -152,7 +156,7 @@ async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked,
     with looked.stage("exact"):
         looked.scope, found = await _find_exact(runtime, cache, ask)
     chosen = _pick(found, ask) if serve else None
-    answer = _answer(chosen) if chosen else None
+    answer = answer_of(chosen) if chosen else None
     if chosen is None or answer is None:
         if found and serve and ask.variants > 1:
             looked.reason = FILLING
@@ -166,7 +170,7 @@ async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked,
             size=len(chosen.payload) + len(chosen.prompt),
             mark=mark,
         )
-    _serve(looked, chosen, answer, EXACT, age=chosen.age, ttl=chosen.ttl)
+    _serve(looked, chosen, answer, EXACT, SAME_REQUEST, age=chosen.age, ttl=chosen.ttl)
     return True
 
 
@@ -226,30 +230,41 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
         runtime.metrics.guards.labels(verdict.guard, verdict.outcome).inc()
     looked.reason = str(decision.reason)
     if decision.ruling is Ruling.HIT and decision.candidate:
-        _serve_alike(looked, found, decision.candidate.text, ask)
+        serve_alike(looked, found, decision.candidate.text, ask, reason=str(Reason.ACCEPTED))
 
 
-def _serve_alike(looked: Looked, found: Sequence[Found], text: str, ask: Ask) -> None:
-    """Serve the answer to this stored text, of several variants the wanted one."""
+def serve_alike(looked: Looked, found: Sequence[Found], text: str, ask: Ask, *, reason: str) -> None:
+    """Serve the answer to this stored text, of several variants the wanted one; or withhold it, to be explored."""
     alike = [f for f in found if semantic_text(f.prompt) == text]
     chosen = _pick(alike, ask) if ask.variants > 1 else alike[0]
-    answer = _answer(chosen) if chosen else None
-    if chosen is not None and answer is not None:
-        _serve(looked, chosen, answer, SEMANTIC, age=chosen.age, ttl=chosen.ttl)
-    elif chosen is None:
+    answer = answer_of(chosen) if chosen else None
+    if chosen is None:
         looked.reason = FILLING
+    elif answer is not None and random.random() < ask.exploration:  # noqa: S311 - which requests explore is no secret
+        looked.withheld, looked.reason = (chosen, answer), str(Reason.EXPLORED)
+    elif answer is not None:
+        _serve(looked, chosen, answer, SEMANTIC, reason, age=chosen.age, ttl=chosen.ttl)
 
 
-def _serve(looked: Looked, found: Found, answer: Answer, strategy: str, *, age: float, ttl: float | None) -> None:
-    looked.found, looked.answer, looked.strategy = found, answer, strategy
+def serve_withheld(looked: Looked) -> Answer | None:
+    """The answer that was withheld, served after all; None where none was."""
+    if looked.withheld is None:
+        return None
+    found, answer = looked.withheld
+    _serve(looked, found, answer, SEMANTIC, UPSTREAM_FAILED, age=found.age, ttl=found.ttl)
+    return answer
+
+
+def _serve(
+    looked: Looked, found: Found, answer: Answer, strategy: str, reason: str, *, age: float, ttl: float | None
+) -> None:
+    looked.found, looked.answer, looked.strategy, looked.reason = found, answer, strategy, reason
     looked.age, looked.ttl = age, ttl
     if strategy == EXACT:
-        looked.reason, looked.nearest = "same_request", 1.0
-    else:
-        looked.reason = str(Reason.ACCEPTED)
+        looked.nearest = 1.0
 
 
-def _answer(found: Found) -> Answer | None:
+def answer_of(found: Found) -> Answer | None:
     """The stored answer; a payload of a form that this release does not know is a miss."""
     return Answer.from_payload(json.loads(found.payload))
 
@@ -262,4 +277,16 @@ def _born_after(ask: Ask) -> datetime | None:
     return None if ask.max_age is None else datetime.now(UTC) - timedelta(seconds=ask.max_age)
 
 
-__all__ = ["EXACT", "FILLING", "SEMANTIC", "Ask", "Looked", "look_up", "look_up_stale"]
+__all__ = [
+    "EXACT",
+    "FILLING",
+    "SEMANTIC",
+    "UPSTREAM_FAILED",
+    "Ask",
+    "Looked",
+    "answer_of",
+    "look_up",
+    "look_up_stale",
+    "serve_alike",
+    "serve_withheld",
+]

@@ -90,6 +90,8 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
     ttl = tighten_ttl(_seconds(policy.ttl_millis), _seconds(policy.max_ttl_millis), controls)
     ttl_ms = None if ttl is None else int(ttl * 1000)
     bypass = UNKNOWN_MODEL if model is None else _bypass(policy, controls, identity, call)
+    stores = bypass is None and not controls.no_store and ttl_ms != 0
+    explores = stores and variants == 1 and not (policy.shadow or controls.only_if_cached)
     ask = Ask(
         identity,
         strategies=_strategies(policy, controls, identity),
@@ -99,8 +101,8 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
         variants=variants,
         pick=_pick(call.fields, variants),
         client_answers=policy.client_answers,
+        exploration=policy.exploration_rate if explores else 0.0,
     )
-    stores = bypass is None and not controls.no_store and ttl_ms != 0
     return Plan(cache.row, ask, bypass, controls.refresh, stores, ttl_ms)
 
 

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from typing import get_args
 
 from service.cache.background import Background
+from service.cache.chores import Chores
 from service.cache.coherence import Coherence
+from service.cache.comparing import Comparer
 from service.cache.embedding import EmbedderSlot
 from service.cache.flights import Flights
+from service.cache.judging import Judging
 from service.cache.leadership import Leadership
 from service.cache.models import ModelWatch
+from service.cache.observer import Observer
 from service.cache.patience import Patience
 from service.cache.recorder import Recorder
 from service.cache.rewriting import Rewriter
+from service.cache.scoring import CrossEncoderSlot
 from service.cache.sessions import Sessions
 from service.memory.recent import Recent
 from service.memory.replica import ReplicaMemory
@@ -36,6 +41,10 @@ class Runtime:
     memory: ReplicaMemory
     coherence: Coherence
     embedder: EmbedderSlot
+    cross_encoder: CrossEncoderSlot
+    judging: Judging
+    observer: Observer
+    audits: Chores
     recorder: Recorder
     metrics: Metrics
     background: Background
@@ -52,16 +61,21 @@ class Runtime:
         await self.db.open()
         await self.coherence.start()
         self.embedder.start()
+        self.cross_encoder.start()
         self.recorder.start()
         self.leadership.start()
         self.models.start()
 
     async def stop(self) -> None:
         await self.models.stop()
+        for chores in (self.audits, self.observer.chores):
+            await chores.stop()
         await self.background.drain(GRACE)
         await self.upstream.aclose()
         await self.rewriter.aclose()
         await self.recorder.stop()
+        await self.judging.aclose()
+        await self.cross_encoder.stop()
         await self.embedder.stop()
         await self.leadership.stop()
         await self.coherence.stop()
@@ -73,12 +87,17 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
     memory = ReplicaMemory(settings.l1_entries, settings.l1_bytes)
     background, upstream = Background(), UpstreamClient(settings)
     leadership = Leadership(db, background, settings.flight_lease)
+    embedder, judging = EmbedderSlot(settings, db), Judging(settings, metrics)
     return Runtime(
         settings=settings,
         db=db,
         memory=memory,
         coherence=Coherence(db, memory, settings.lease_duration, leadership.landed),
-        embedder=EmbedderSlot(settings, db),
+        embedder=embedder,
+        cross_encoder=CrossEncoderSlot(settings),
+        judging=judging,
+        observer=Observer(db, Comparer(embedder, judging), metrics),
+        audits=Chores(at_once=2, most=2),
         recorder=Recorder(db, metrics, settings.usage_interval),
         metrics=metrics,
         background=background,

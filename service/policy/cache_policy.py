@@ -57,6 +57,8 @@ def _context(value: str) -> str:
 
 Ttl = Annotated[int, BeforeValidator(lifetime)]
 Similarity = Annotated[float, BeforeValidator(unit_interval)]
+Rate = Similarity
+Compare = Literal["equality", "embedding", "judge"]
 
 
 class CachePolicy(BaseModel):
@@ -89,6 +91,32 @@ class CachePolicy(BaseModel):
         True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"
     )
     neighbours: int = Field(4, ge=1, le=64, description="how many near entries are looked at")
+    second_stage: Literal["none", "cross_encoder", "judge"] = Field(
+        "none", description="who looks at a near entry in doubt before it is a miss"
+    )
+    doubt_threshold: Similarity = Field(
+        0.85, description="least cosine similarity of an entry in doubt; nearer ones that no guard blocks are looked at"
+    )
+    second_stage_threshold: Similarity = Field(
+        0.9, description="least probability from the cross-encoder of an entry that it accepts"
+    )
+    compare: Compare = Field(
+        "embedding",
+        description="how a stored and a fresh answer are found to say the same: by their normalised words, or else by "
+        "their vectors and guards, or else by the judge",
+    )
+    observation_rate: Rate = Field(
+        1.0, description="share of misses whose fresh answer is compared with the near stored ones"
+    )
+    exploration_rate: Rate = Field(
+        0.0,
+        description="share of semantic hits that the model is asked for instead, to compare both answers; 0.02 to 0.05 "
+        "lets a calibrated cache see what it serves",
+    )
+    audit_rate: Rate = Field(
+        0.0,
+        description="share of hits that the model is asked for again in the background, to find wrong and old answers",
+    )
     mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
     ttl_millis: Ttl | None = Field(None, description="lifetime of an entry that names none; null: for ever")
     max_ttl_millis: Ttl | None = Field(None, description="longest lifetime; longer ones are cut to it")
@@ -174,4 +202,4 @@ def _rule(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
 
-__all__ = ["DEFAULT_THRESHOLD", "MAX_TTL_MS", "CachePolicy", "read_policy"]
+__all__ = ["DEFAULT_THRESHOLD", "MAX_TTL_MS", "CachePolicy", "Compare", "read_policy"]

@@ -1,4 +1,4 @@
-"""Do two answers say the same? The least that must agree, and a key by which equal answers are found."""
+"""Do two answers say the same? By their words in one spelling, or by how near their vectors are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from dataclasses import dataclass
 
 from service.errors import SemcacheError
 from service.identity.canonical import canonical_json, digest
+from service.policy.guards.checks import Outcome, check
+from service.policy.guards.features import extract
 
 ANSWER_VERSION = 1
+
+# With MiniLM 82 to 87 % of paraphrased statements are at least so near and pass the guards, and 2.3 % of other
+# statements about the same thing do (pairs of pararel and of GPTCache's examples).
+SAME_MEANING = 0.85
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 # Markers are dropped by what stands beside them, without looking for their other half: a product keeps its asterisks.
@@ -63,6 +69,13 @@ def normalised(text: str) -> str:
     return "\n".join(piece for piece in pieces if piece).rstrip(" .。")
 
 
+def alike(first: str, second: str, similarity: float) -> bool:
+    """Whether two answers mean the same as far as vectors and guards see. `similarity`: cosine, 0 to 1."""
+    if similarity < SAME_MEANING:
+        return False
+    return all(v.outcome is not Outcome.BLOCK for v in check(extract(first), extract(second)))
+
+
 def _lines(text: str) -> Iterator[tuple[bool, str]]:
     fenced = False
     for line in unicodedata.normalize("NFC", text).splitlines():
@@ -78,4 +91,4 @@ def _words(lines: list[str]) -> str:
     return " ".join(plain.split())
 
 
-__all__ = ["ANSWER_VERSION", "Said", "answer_key", "normalised"]
+__all__ = ["ANSWER_VERSION", "SAME_MEANING", "Said", "alike", "answer_key", "normalised"]

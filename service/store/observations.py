@@ -26,22 +26,23 @@ class NewObservation:
     """One candidate of one request, with the verdict on its answer.
 
     request_id: the same for all candidates of a request; rank: the nearest is 0. signals: None where a guard blocked
-    it. answer_key: what equal answers share. probability: of being right, as the policy saw it. inclusion: the
-    probability with which such a request is observed, above 0 to 1; None where it was not drawn at random.
+    it. answer_key: what equal answers share. probability: of being right, as the policy saw it. policy, embedder_id:
+    None for an exact hit. inclusion: the probability with which such a request is observed, above 0 to 1; None where it
+    was not drawn at random.
     """
 
     request_id: UUID
     entry_id: UUID
     verdict: Verdict
     source: Source
-    embedder_id: EmbedderId
+    embedder_id: EmbedderId | None
     similarity: float
     rank: int
     signals: Signals | None
     answer_key: bytes | None
     probability: float | None
     served: bool
-    policy: str
+    policy: str | None
     inclusion: float | None
     prompt: str | None = None
 

@@ -87,6 +87,36 @@ class Metrics:
         )
         self.rewrite_seconds = self._histogram("semcache_rewrite_seconds", "Time of a call of the resolver.", SECONDS)
 
+        self.observations = self._counter(
+            "semcache_observations_total",
+            "Near entries whose answer was compared with a fresh one, by source and verdict "
+            "(correct, wrong, stale, unclear).",
+            "source",
+            "verdict",
+        )
+        self.unobserved = self._counter(
+            "semcache_observations_dropped_total",
+            "Requests whose comparison was dropped, since too many were waiting or the database was away.",
+        )
+        self.judgements = self._counter(
+            "semcache_judgements_total",
+            "What the judge said (yes, no, none) to each question (is_right, say_same).",
+            "question",
+            "said",
+        )
+        self.judge_seconds = self._histogram("semcache_judge_seconds", "Time of a call of the judge.", SECONDS)
+        self.second_stages = self._counter(
+            "semcache_second_stages_total",
+            "Near entries in doubt that a second stage (cross_encoder, judge) accepted, rejected or failed to judge.",
+            "stage",
+            "outcome",
+        )
+        self.audits = self._counter(
+            "semcache_audits_total",
+            "Served hits that were asked again, by what came of it (correct, wrong, stale, unclear, failed).",
+            "outcome",
+        )
+
         self.lookup = cache(self.lookups.labels)  # finding a child by its labels costs more than counting
         self.answered = cache(self.lookup_seconds.labels)
         self.stage = cache(self.stage_seconds.labels)
