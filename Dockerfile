@@ -9,8 +9,8 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_ROOT_USER_ACTION=ignore
 
 FROM base AS packages
-# Extras of the image. `local` brings torch, to export other models than the bundled one.
-ARG EXTRAS=onnx,otel
+# Extras of the image: `learn` is for the worker. `local` brings torch, to export other models than the bundled one.
+ARG EXTRAS=learn,onnx,otel
 # For the small build of torch: the package index for CPUs that PyTorch's installation page names.
 ARG PIP_EXTRA_INDEX_URL
 WORKDIR /build
