@@ -167,6 +167,31 @@ QUALITY = [
         stacked=True,
     ),
     Panel(
+        "Second looks at the gray zone",
+        {"{{stage}}: {{outcome}}": rate("semcache_second_stages_total", "stage, outcome")},
+        "What a cross-encoder or a judge said of near entries in doubt.",
+        width=12,
+    ),
+    Panel(
+        "Audits",
+        {"{{outcome}}": rate("semcache_audits_total", "outcome")},
+        "Served hits that were asked again.",
+        width=12,
+    ),
+    Panel(
+        "What is learned from",
+        {"{{source}}: {{verdict}}": rate("semcache_observations_total", "source, verdict")}
+        | {"dropped": rate("semcache_observations_dropped_total")},
+        "Near entries compared with a fresh answer.",
+        width=12,
+    ),
+    Panel(
+        "The judge",
+        {"{{question}}: {{said}}": rate("semcache_judgements_total", "question, said")}
+        | {"p95 in seconds": f"histogram_quantile(0.95, {rate('semcache_judge_seconds_bucket', 'le')})"},
+        width=12,
+    ),
+    Panel(
         "Rewritten questions",
         {"{{outcome}}": rate("semcache_rewrites_total", "outcome")}
         | {"p95 in seconds": f"histogram_quantile(0.95, {rate('semcache_rewrite_seconds_bucket', 'le')})"},
