@@ -226,6 +226,35 @@ class Settings(BaseSettings):
     calibrate_observations: int = Field(
         20_000, ge=100, description="most labelled candidates that one fit takes, the newest; some four a request"
     )
+    prefetch_interval: float = Field(
+        30.0, gt=0, description="how often answers are asked for ahead, for caches whose policy has prefetch on"
+    )
+    prefetch_measure: Literal["popularity", "pagerank", "betweenness", "markov"] = Field(
+        "popularity", description="the centrality that says which requests are likely to come"
+    )
+    prefetch_horizon: float = Field(
+        3600.0, gt=0, description="how far ahead requests are foreseen, at most for the life of the answer"
+    )
+    prefetch_gain: float = Field(
+        2.0,
+        gt=1,
+        description="what an answer that is there when it is wanted is worth, in times what it costs to ask for it: "
+        "2 asks where it is likelier than not to be wanted",
+    )
+    prefetch_tokens: int = Field(100_000, ge=0, description="most tokens spent ahead in an hour")
+    prefetch_tenant_tokens: int = Field(50_000, ge=0, description="most tokens spent ahead in an hour for one tenant")
+    prefetch_max_waiting: int = Field(
+        0, ge=0, description="requests waiting in vLLM above which nothing is asked ahead"
+    )
+    prefetch_max_kv_usage: float = Field(
+        0.7, ge=0, le=1, description="use of vLLM's key-value cache above which nothing is asked ahead"
+    )
+    prefetch_priority: int | None = Field(
+        None,
+        description="the field priority of what is asked ahead, for vLLM with --scheduling-policy priority, where "
+        "a higher number waits longer; unset: none is sent",
+    )
+    prefetch_body_bytes: int = Field(65_536, ge=0, description="longest request that is kept to be asked ahead")
     exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
     ivfflat_probes: int = Field(10, ge=1, description="lists of an IVFFlat index that a lookup reads first")
     hnsw_ef_search: int = Field(40, ge=1, le=1000, description="candidates that a lookup in an HNSW index keeps")

@@ -101,8 +101,29 @@ def fill(own: Session, worker: Session) -> None:
         prompt_verbatim=None,
     )
     worker.call("fold_requests", head=2, limit=10, gap="30 minutes")
+    worker.rows("insert into centrality select node_id, tenant_id, cache_id, 0, 0, 0, 0 from node returning 1")
+    own.call(
+        "keep_request",
+        tenant_id=own.tenant_id,
+        cache_id=own.cache_id,
+        request_key=key("request 0"),
+        exact_key=key("first"),
+        endpoint="chat",
+        model="m",
+        model_key=key("m"),
+        body="{}",
+        tags=[],
+        ttl_ms=None,
+        tokens=1,
+        cost_ms=None,
+    )
     worker.rows(
-        "insert into centrality select node_id, tenant_id, cache_id, 0, 0, 0, 0 from node returning 1",
+        """
+        insert into prefetch (tenant_id, cache_id, node_id, why, measure, chance, score, tokens)
+        select tenant_id, cache_id, node_id, 'missing', 'popularity', 1, 1, 1
+        from request_body
+        returning 1
+        """
     )
     worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
     worker.rows("select fold_changes()")

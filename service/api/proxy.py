@@ -25,14 +25,9 @@ from service.cache.passage import pass_through, takes_model_from_body
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.json_text import dumps
-from service.upstream.answer import Endpoint
+from service.upstream.answer import PATHS
 
-_CACHED: dict[str, Endpoint] = {
-    "/v1/chat/completions": "chat",
-    "/v1/completions": "completions",
-    "/v1/responses": "responses",
-    "/v1/embeddings": "embeddings",
-}
+_CACHED = {path: endpoint for endpoint, path in PATHS.items()}
 
 logger = logging.getLogger("semcache.proxy")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Literal
 from uuid import UUID
 
 from service.cache.call import Call, Status, Told
@@ -19,9 +20,10 @@ _STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", Non
 
 @dataclass(slots=True)
 class Asked:
-    """What is known so far; parts that were not reached in time stay None."""
+    """What is known so far; parts that were not reached in time stay None. provenance: of an answer that is stored."""
 
     call: Call
+    provenance: Literal["upstream", "prefetch"] = "upstream"
     begun: float = field(default_factory=time.perf_counter)
     tenant: Tenant | None = None
     cache: OpenCache | None = None

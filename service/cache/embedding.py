@@ -37,6 +37,10 @@ class EmbedderSlot:
         """Whether the first attempt to open the embedder has ended, well or not."""
         return self._tried.is_set()
 
+    async def first_try(self) -> None:
+        """Return when `tried`."""
+        await self._tried.wait()
+
     @property
     def failure(self) -> str | None:
         """Why the embedder is not open after an attempt; None where it is, or where none has ended."""

@@ -8,6 +8,7 @@ from uuid import UUID
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange
 from service.cache.plan import Plan
+from service.cache.remember import remember
 from service.cache.runtime import Runtime
 from service.cache.store import New, store_answer
 from service.errors import SemcacheError
@@ -37,7 +38,7 @@ async def keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange, a
         identity=plan.identity,
         prompt=plan.identity.text or _shown(asked),
         answer=answer,
-        provenance="upstream",
+        provenance=asked.provenance,
         tags=list(asked.call.controls.tags),
         ttl_ms=plan.ttl_ms,
         cost_ms=exchange.cost_ms,
@@ -52,6 +53,7 @@ async def keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange, a
     if kept is None:
         logger.info("an answer was not stored: invalidated")
         return None
+    await remember(runtime, asked, plan, exchange)
     return kept.stored.entry_id
 
 

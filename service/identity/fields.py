@@ -33,6 +33,8 @@ _FIELDS: Mapping[Group, str] = {
     "user": "user safety_identifier",
     "salt": "cache_salt",
 }
+STRIPPED = frozenset(_FIELDS["stripped"].split())
+"""Fields that change no answer: they are no part of any key."""
 _GROUP_OF: Mapping[str, Group] = {name: group for group, names in _FIELDS.items() for name in names.split()}
 
 
@@ -60,4 +62,4 @@ def split(
     return sampling, parts
 
 
-__all__ = ["split"]
+__all__ = ["STRIPPED", "split"]

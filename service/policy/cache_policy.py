@@ -149,6 +149,10 @@ class CachePolicy(BaseModel):
         description="what gives way in a full cache: what was used least lately, weighed by its cost for each byte; "
         "what was used longest ago; or what S3-FIFO says",
     )
+    prefetch: bool = Field(
+        False,
+        description="whether answers that are likely to be wanted are asked for ahead; requests are kept for that",
+    )
     index: Literal["ivfflat", "hnsw"] = Field(
         "ivfflat", description="kind of the approximate index that a large scope gets"
     )

@@ -373,6 +373,47 @@ request_graph = Table(
     _at("scored_at", null=True),
 )
 
+request_body = Table(
+    "request_body",
+    metadata,
+    _node("node_id"),
+    _tenant(),
+    _refers("cache_id", ondelete="CASCADE"),
+    _column("endpoint", Text),
+    _column("model", Text),
+    _column("model_key", LargeBinary),
+    _column("body", JSON),
+    _column("tags", ARRAY(Text)),
+    _column("ttl_ms", BigInteger, null=True),
+    _column("tokens", Integer),
+    _column("cost_ms", REAL, null=True),
+    _at("kept_at"),
+    Index("request_body_model", "cache_id", "model"),
+)
+
+prefetch = Table(
+    "prefetch",
+    metadata,
+    _key("prefetch_id"),
+    _at("at"),
+    _tenant(),
+    _refers("cache_id", ondelete="CASCADE"),
+    _column("node_id", BigInteger),
+    _column("why", Text),
+    _column("measure", Text),
+    _column("chance", REAL),
+    _column("score", REAL),
+    _column("outcome", Text),
+    _column("entry_id", Uuid, null=True),
+    _column("tokens", Integer),
+    _column("cost_ms", REAL, null=True),
+    _column("hits", Integer),
+    _at("first_hit_at", null=True),
+    Index("prefetch_at", "at"),
+    Index("prefetch_node", "node_id", "at"),
+    Index("prefetch_entry", "entry_id"),
+)
+
 observation = Table(
     "observation",
     metadata,

@@ -20,6 +20,12 @@ from service.policy.comparison import Said
 from service.upstream.wire import parse
 
 Endpoint = Literal["chat", "completions", "responses", "embeddings"]
+PATHS: dict[Endpoint, str] = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "responses": "/v1/responses",
+    "embeddings": "/v1/embeddings",
+}
 
 VERSION = 1
 
@@ -254,6 +260,7 @@ def _unstorable_response(body: dict[str, Any]) -> str | None:
 __all__ = [
     "ECHOED",
     "LISTS",
+    "PATHS",
     "REASONING",
     "VERSION",
     "Answer",

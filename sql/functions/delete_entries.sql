@@ -48,6 +48,7 @@ begin
       and (p_older_than is null or e.created_at < p_older_than);
 
     if not p_dry_run then
+        perform forget_requests(p_tenant_id, coalesce(v_ids, '{}'));
         perform remove_entries(p_tenant_id, coalesce(v_ids, '{}'));
 
         insert into audit_log (tenant_id, cache_id, action, detail)

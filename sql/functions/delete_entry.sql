@@ -23,6 +23,7 @@ begin
             using errcode = 'SC405';
     end if;
 
+    perform forget_requests(p_tenant_id, array[p_entry_id]);
     perform remove_entries(p_tenant_id, array[p_entry_id]);
 
     insert into audit_log (tenant_id, cache_id, action, detail)

@@ -1,8 +1,9 @@
 -- Add the next rows of the request log to the request graph: each is a visit of its node, and a transition from the
 -- request before it in the session, or the start of one. Rows that one output served are one node. A row that comes
--- late, between two that were added, brings both its transitions; the one that it splits stays.
+-- late, between two that were added, brings both its transitions; the one that it splits stays. Hits of prefetched
+-- answers are counted on the way.
 -- Caller: the worker's task request_graph, again and again until it returns 0; p_head is what log_head() gave.
--- Locks: the reader's row, so that no row is added twice; then nodes, in the order of caches and keys.
+-- Locks: the reader's row, so that no row is added twice; then nodes, in the order of caches and keys, edges, prefetches.
 -- Bound: p_limit log rows. p_gap: the longest time between two requests of which one leads to the other.
 
 create or replace function semcache.fold_requests(p_head bigint, p_limit integer, p_gap interval)
@@ -179,6 +180,19 @@ begin
         set weight = add_decayed(transition.weight, excluded.weight),
             seen = transition.seen + excluded.seen,
             last_at = greatest(transition.last_at, excluded.last_at)
+    ),
+    used as (
+        update prefetch p
+        set hits = p.hits + h.hits,
+            first_hit_at = least(p.first_hit_at, h.first_at)
+        from (
+            select r.entry_id, count(*) as hits, min(r.at) as first_at
+            from fresh f
+            join request_log r using (request_log_id)
+            where r.outcome in ('hit', 'semantic_hit', 'stale')
+            group by r.entry_id
+        ) h
+        where p.entry_id = h.entry_id
     )
     insert into request_graph (cache_id, tenant_id, began_at, grown_at)
     select a.cache_id, a.tenant_id, min(a.at), clock_timestamp()

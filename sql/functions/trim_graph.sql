@@ -1,8 +1,9 @@
 -- Keep the request graph of each cache in bounds: of the edges and nodes beyond them those of least weight go, and all
--- nodes that were not asked for so long, or whose cache was deleted. Edges and centralities go with their nodes.
+-- nodes that were not asked for so long, or whose cache was deleted. Edges, centralities and kept requests go with their
+-- nodes; kept requests also where the cache's policy has prefetch off by now, and old rows of prefetch.
 -- Caller: the worker's task request_graph, after it has added to the graph, again and again until it returns 0.
 -- Locks: the rows that go. Bound: p_limit rows of each kind in each cache that has grown in the last hour, and p_limit
--- old nodes.
+-- rows of each other kind.
 
 create or replace function semcache.trim_graph(p_nodes integer, p_edges integer, p_limit integer, p_keep interval)
 returns integer
@@ -25,6 +26,27 @@ begin
         limit p_limit
     );
     get diagnostics v_removed = row_count;
+
+    delete from request_body b
+    where b.node_id in (
+        select x.node_id
+        from cache c
+        join request_body x using (cache_id)
+        where not c.policy @> '{"prefetch": true}'
+        limit p_limit
+    );
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+
+    delete from prefetch p
+    where p.prefetch_id in (
+        select x.prefetch_id
+        from prefetch x
+        where x.at < now() - p_keep
+        limit p_limit
+    );
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
 
     for v_cache_id in
         select g.cache_id

@@ -1,0 +1,41 @@
+-- What was asked ahead, the latest first, and what came of it. Wasted is what ended without ever having been served.
+create or replace view semcache.prefetch_log
+with (security_invoker = true)
+as
+select
+    p.at,
+    t.name as tenant,
+    c.name as cache,
+    left(e.prompt, 80) as prompt,
+    p.why,
+    p.measure,
+    p.chance,
+    p.score,
+    case
+        when p.outcome = 'asking' and p.at < now() - interval '10 minutes' then 'broken off'
+        when p.outcome <> 'stored' then p.outcome
+        when p.hits > 0 then 'used'
+        when l.entry_id is null then 'wasted'
+        else 'waiting'
+    end as outcome,
+    p.hits,
+    p.first_hit_at - p.at as first_hit_after,
+    p.tokens,
+    p.cost_ms,
+    p.node_id,
+    p.entry_id,
+    p.prefetch_id
+from semcache.prefetch p
+join semcache.cache c using (cache_id)
+join semcache.tenant t on t.tenant_id = p.tenant_id
+left join semcache.entry e using (entry_id)
+left join lateral (
+    select e.entry_id
+    where e.epoch = c.epoch
+      and e.quarantined_at is null
+      and (e.expires_at is null or e.expires_at > now())
+) l on true
+order by p.at desc;
+
+comment on view semcache.prefetch_log is 'What was asked ahead, why, and whether it was served: used, waiting, wasted (ended unserved), landed, failed, busy.';
+grant select on semcache.prefetch_log to semcache_app, semcache_worker;
