@@ -217,6 +217,9 @@ class Settings(BaseSettings):
     eviction_low: float = Field(
         0.98, gt=0, le=1, description="share of its limit to which a cache that is over it is brought down"
     )
+    half_life_interval: float = Field(
+        600.0, gt=0, description="how often the worker learns from the log how fast uses should fade in limited caches"
+    )
     index_interval: float = Field(30.0, gt=0, description="how often the worker looks for scopes that want an index")
     graph_interval: float = Field(60.0, gt=0, description="how often the request graph is added to and scored")
     graph_nodes: int = Field(10_000, ge=1, description="most requests that the graph of one cache keeps")

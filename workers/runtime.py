@@ -15,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, eviction, figures, index_care, prefetch, purge, request_graph
+from workers import calibrate, eviction, figures, half_life, index_care, prefetch, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -50,6 +50,7 @@ def tasks(settings: Settings) -> list[Task]:
             settings.eviction_interval,
             lambda db: eviction.run_once(db, settings.eviction_low),
         ),
+        Task("half_life", settings.half_life_interval, half_life.run_once),
         Task(
             "index_care",
             settings.index_interval,

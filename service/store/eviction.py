@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from service.store.database import Database
 from service.store.queries import query
+
+
+@dataclass(frozen=True, slots=True)
+class Decaying:
+    """A limited cache whose entries give way by decayed use. room: entries that fit; half_life: in turnovers of it."""
+
+    cache_id: int
+    room: float
+    half_life: float
 
 
 async def overfull(db: Database) -> list[int]:
@@ -23,4 +34,23 @@ async def evict(db: Database, cache_id: int, *, limit: int, low: float) -> bool:
     return bool(row["again"])
 
 
-__all__ = ["evict", "overfull"]
+async def decaying(db: Database) -> list[Decaying]:
+    async with db.connection(bulk=True) as connection:
+        return [Decaying(**row) for row in await (await connection.execute(query("decaying_caches"))).fetchall()]
+
+
+async def recent_requests(db: Database, cache_id: int, limit: int) -> list[bytes]:
+    """What was asked of a cache lately, oldest first: keys of the requests whose answers were wanted."""
+    async with db.connection(bulk=True) as connection:
+        cursor = await connection.execute(query("recent_requests"), {"cache_id": cache_id, "limit": limit})
+        return [row["key"] for row in await cursor.fetchall()]
+
+
+async def set_half_life(db: Database, cache_id: int, half_life: float) -> None:
+    async with db.connection() as connection:
+        await connection.execute(
+            "update semcache.cache_size set half_life = %s where cache_id = %s", (half_life, cache_id)
+        )
+
+
+__all__ = ["Decaying", "decaying", "evict", "overfull", "recent_requests", "set_half_life"]
