@@ -77,11 +77,12 @@ async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
 
     Raises: SemcacheError(DATABASE_UNAVAILABLE) where the database cannot be used at the start.
     """
-    db = Database(url, Limits(pool_min=1, pool_max=8, bulk_timeout=3600.0), role="semcache_worker")
+    every = tasks(settings)
+    db = Database(url, Limits(pool_min=1, pool_max=2 * len(every), bulk_timeout=3600.0), role="semcache_worker")
     await db.verify()
     await db.open()
     holder = uuid4()
-    loops = [asyncio.create_task(_repeat(db, task, holder), name=f"semcache {task.name}") for task in tasks(settings)]
+    loops = [asyncio.create_task(_repeat(db, task, holder), name=f"semcache {task.name}") for task in every]
     await stop.wait()
     for loop in loops:
         loop.cancel()
