@@ -23,9 +23,14 @@ def migrations_dir() -> Path:
     return _folder("migrations")
 
 
+def console_dir() -> Path:
+    """The folder of the console's page."""
+    return _PACKAGE / "console"
+
+
 def version() -> str:
     """The release, as its distribution says."""
     return distribution_version("pgsemcache")
 
 
-__all__ = ["migrations_dir", "sql_dir", "version"]
+__all__ = ["console_dir", "migrations_dir", "sql_dir", "version"]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from service.api import caches, entries, operations, problems
+from service.api import caches, console, entries, operations, problems, statistics
 from service.api.limits import BodyLimit
 from service.api.origins import LocalOrigins
 from service.api.proxy import ProxyRoute
@@ -44,7 +44,9 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     problems.install(app)
     app.include_router(entries.router)  # first, since routes are tried in order and these are the hot ones
     app.include_router(caches.router)
+    app.include_router(statistics.router)
     app.include_router(operations.router)
+    console.install(app)
     app.router.routes.append(ProxyRoute(runtime))
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(LocalOrigins, runtime=runtime)

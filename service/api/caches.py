@@ -1,4 +1,4 @@
-"""Routes of caches: made, seen, changed, flushed, deleted, and what they hold."""
+"""Routes of caches: made, seen, changed, flushed, deleted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from fastapi import APIRouter, Query, Response
 from service.api.context import CacheOf, RuntimeOf, TenantOf, respond
 from service.api.limits import page_size
 from service.api.problems import RESPONSES
-from service.api.schemas import CacheChange, CachePage, CacheView, CalibrationView, Instant, NewCache, Stats
+from service.api.schemas import CacheChange, CachePage, CacheView, NewCache
 from service.cache import manage
 from service.cache.directory import OpenCache, list_caches
-from service.cache.statistics import read_calibrations, read_stats
 
 router = APIRouter(prefix="/v1/caches", tags=["caches"], responses=RESPONSES)
 
@@ -62,18 +61,6 @@ async def delete(runtime: RuntimeOf, cache: CacheOf) -> Response:
 async def flush(runtime: RuntimeOf, cache: CacheOf) -> Response:
     await manage.flush(runtime, cache)
     return Response(status_code=204)
-
-
-@router.get("/{cache_id}/stats", response_model=Stats, summary="What a cache holds and how it served")
-async def stats(runtime: RuntimeOf, cache: CacheOf, since: Instant | None = None) -> Response:
-    figures, reasons = await read_stats(runtime, cache, since)
-    rate = figures["hits"] / figures["lookups"] if figures["lookups"] else None
-    learned = [CalibrationView(**row) for row in await read_calibrations(runtime, cache)]
-    return respond(
-        Stats(
-            cache_id=cache.row.name, since=since, hit_rate=rate, miss_reasons=reasons, calibrations=learned, **figures
-        )
-    )
 
 
 __all__ = ["router"]

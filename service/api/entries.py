@@ -8,7 +8,7 @@ import binascii
 import json
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
@@ -23,6 +23,7 @@ from service.api.schemas import (
     DeletedCount,
     EntryBatch,
     EntryChange,
+    EntryDetail,
     EntryFilter,
     EntryPage,
     EntryStored,
@@ -33,6 +34,7 @@ from service.api.schemas import (
     GuardView,
     NeighbourView,
     NewEntry,
+    ScopeView,
     Search,
     SearchBatch,
     SearchHit,
@@ -86,25 +88,27 @@ async def batch_store(body: EntryBatch, runtime: RuntimeOf, cache: CacheOf) -> R
     return respond(await _batch(body.entries, one, runtime.settings, 201))
 
 
-@router.get("/entries", response_model=EntryPage, summary="List living entries, oldest first")
+@router.get("/entries", response_model=EntryPage, summary="List living entries, page by page")
 async def index(
     runtime: RuntimeOf,
     cache: CacheOf,
     cursor: str | None = None,
     limit: Annotated[int | None, Query(ge=1)] = None,
+    order: Literal["oldest", "newest"] = "oldest",
 ) -> Response:
     size = page_size(runtime.settings, limit)
-    rows = await data.list_entries(runtime, cache, after=_read_cursor(cursor), limit=size + 1)
+    after = _read_cursor(cursor)
+    rows = await data.list_entries(runtime, cache, after=after, limit=size + 1, newest=order == "newest")
     following = _cursor(rows[size - 1]) if len(rows) > size else None
     return respond(EntryPage(data=[_view(row) for row in rows[:size]], next_cursor=following))
 
 
-@router.get("/entries/{entry_id}", response_model=EntryView, summary="One entry")
+@router.get("/entries/{entry_id}", response_model=EntryDetail, summary="One entry with its scope")
 async def read(entry_id: str, runtime: RuntimeOf, cache: CacheOf) -> Response:
-    return respond(_view(await data.read_entry(runtime, cache, _entry_id(entry_id))))
+    return respond(_detail(await data.read_entry(runtime, cache, _entry_id(entry_id))))
 
 
-@router.patch("/entries/{entry_id}", response_model=EntryView, summary="Change lifetime, tags, pin or quarantine")
+@router.patch("/entries/{entry_id}", response_model=EntryDetail, summary="Change lifetime, tags, pin or quarantine")
 async def change(entry_id: str, body: EntryChange, runtime: RuntimeOf, cache: CacheOf) -> Response:
     asked = manage.Change(
         ttl_ms=body.ttl_millis,
@@ -115,7 +119,7 @@ async def change(entry_id: str, body: EntryChange, runtime: RuntimeOf, cache: Ca
     )
     check_count(len(body.tags or []), runtime.settings.max_tags, "tags", "SEMCACHE_MAX_TAGS")
     await manage.change_entry(runtime, cache, _entry_id(entry_id), asked)
-    return respond(_view(await data.read_entry(runtime, cache, _entry_id(entry_id))))
+    return respond(_detail(await data.read_entry(runtime, cache, _entry_id(entry_id))))
 
 
 @router.delete("/entries/{entry_id}", status_code=204, summary="Delete one entry")
@@ -254,6 +258,10 @@ def _view(row: EntryRow) -> EntryView:
         hits=row.hits,
         last_hit_at=row.last_hit_at,
     )
+
+
+def _detail(row: EntryRow) -> EntryDetail:
+    return EntryDetail(**_view(row).model_dump(), scope=ScopeView.model_validate(row.scope))
 
 
 def _explanation(found: Explanation) -> ExplanationView:

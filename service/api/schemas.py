@@ -230,6 +230,16 @@ class EntryView(View):
     last_hit_at: datetime | None
 
 
+class ScopeView(View):
+    model: dict[str, str] = Field(description="what is known of the served model")
+    sampling: dict[str, Any] = Field(description="every field that changes the output distribution")
+    parts: dict[str, str] = Field(description="SHA-256 of each further part, as system prompt, history, tools")
+
+
+class EntryDetail(EntryView):
+    scope: ScopeView = Field(description="what must be the same in a request that it may serve")
+
+
 class EntryPage(View):
     data: list[EntryView]
     next_cursor: str | None = Field(None, description="pass as `cursor` for the next page; null on the last one")
@@ -332,3 +342,63 @@ class Stats(View):
     latency_p99_ms: float | None
     miss_reasons: dict[str, int]
     calibrations: list[CalibrationView] = Field(description="what the cache has learned, by embedder")
+
+
+class TrafficStep(View):
+    step: datetime = Field(description="when the step began")
+    requests: int
+    p50_ms: float = Field(description="of the time that the cache took; the model's own comes on top")
+    p95_ms: float
+
+
+class TierView(View):
+    tier: str = Field(description="memory, exact, semantic, coalesced, stale (these were served), or what came instead")
+    requests: int
+    p50_ms: float
+    p95_ms: float
+    steps: list[TrafficStep] = Field(description="those in which there was a request")
+
+
+class TrafficView(View):
+    cache_id: str
+    since: datetime
+    until: datetime
+    step_millis: int
+    tiers: list[TierView]
+    miss_reasons: dict[str, int]
+
+
+class NearView(View):
+    similarity: float = Field(description="of the nearest entry: this or up to 0.005 more")
+    requests: int
+    semantic_hits: int
+    below_threshold: int
+
+
+class VerdictCounts(View):
+    since: datetime
+    drawn: int = Field(description="on requests that were drawn at random: rates rest on these")
+    reported: int = Field(description="from callers, who report what they like")
+    reported_wrong: int
+
+
+class AtThresholdView(View):
+    threshold: float
+    semantic_hits: int = Field(description="at most: guards may keep back neighbours that were never compared")
+    hit_rate: float | None
+    drawn: int = Field(description="verdicts on neighbours at least this near")
+    false_hits: float | None = Field(description="wrong ones per semantic hit; null where no verdict says")
+    low: float = Field(description="with `high` an interval of 95 %")
+    high: float
+
+
+class SimilarityView(View):
+    cache_id: str
+    since: datetime
+    until: datetime
+    floor: float = Field(description="nothing below it is served at any threshold")
+    requests: int
+    exact_hits: int
+    nearest: list[NearView]
+    verdicts: VerdictCounts
+    thresholds: list[AtThresholdView]

@@ -140,7 +140,7 @@ def _worker(settings: Settings, target: Target) -> Iterator[None]:
 
 def _say_hello(settings: Settings, target: Target, listener: socket.socket) -> None:
     address = f"http://{settings.host}:{listener.getsockname()[1]}"
-    lines = [f"pgsemcache listens on {address}  (API: {address}/docs)"]
+    lines = [f"pgsemcache listens on {address}  (API: {address}/docs)", f"console          {address}/console"]
     if settings.upstream or settings.upstreams:
         lines.append(f"OpenAI API       OPENAI_BASE_URL={address}/v1")
     if target.embedded:

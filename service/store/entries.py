@@ -216,11 +216,13 @@ async def get(db: Database, cache: CacheRow, entry_id: UUID) -> EntryRow:
     return _entry(row)
 
 
-async def page(db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int) -> list[EntryRow]:
-    """Living entries in the order of their making, after the last row of the page before."""
+async def page(
+    db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int, newest: bool = False
+) -> list[EntryRow]:
+    """Living entries in the order of their making, or newest first, after the last row of the page before."""
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
-            query("list_entries"),
+            query("list_newest_entries" if newest else "list_entries"),
             {
                 "tenant_id": cache.tenant_id,
                 "cache_id": cache.cache_id,

@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """An entry as the data API shows it."""
+    """An entry as the data API shows it. `scope` (model, sampling, hashes of further parts): only by itself."""
 
     entry_id: UUID
     prompt: str
@@ -83,6 +83,7 @@ class EntryRow:
     completion_tokens: int | None
     hits: int
     last_hit_at: datetime | None
+    scope: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,26 @@ select
     o.completion_tokens,
     m.name as model,
     coalesce(u.hits, 0) as hits,
-    u.last_hit_at
+    u.last_hit_at,
+    json_build_object(
+        'model', json_strip_nulls(json_build_object(
+            'name', m.name,
+            'revision', m.revision,
+            'tokenizer', m.tokenizer,
+            'chatTemplate', m.chat_template,
+            'dtype', m.dtype,
+            'quantization', m.quantization,
+            'kvCacheDtype', m.kv_cache_dtype,
+            'engineVersion', m.engine_version
+        )),
+        'sampling', g.config,
+        'parts', s.parts
+    ) as scope
 from semcache.entry e
 join semcache.output o using (output_id)
 join semcache.scope s using (scope_id)
 join semcache.model m using (model_id)
+join semcache.sampling_config g using (sampling_config_id)
 join semcache.cache c on c.cache_id = e.cache_id
 left join semcache.entry_usage u using (entry_id)
 where e.tenant_id = %(tenant_id)s

@@ -41,6 +41,7 @@ def test_an_entry_is_shown_as_it_was_stored(cache: Cache) -> None:
     entry = cache.store(ASKED, "In winter.", attributes={"garden": "red"}, tags=["b", "a"], scope={"model": "m-1"})
     shown = cache.read(entry)
     assert shown.pop("createdAt").endswith("Z")
+    assert shown.pop("scope").keys() == {"model", "sampling", "parts"}
     assert shown == {
         "id": entry,
         "prompt": ASKED,
@@ -60,6 +61,15 @@ def test_an_entry_is_shown_as_it_was_stored(cache: Cache) -> None:
     assert cache.http.get(
         f"{cache.entries}/{entry[:8]}-{entry[8:12]}-{entry[12:16]}-{entry[16:20]}-{entry[20:]}"
     ).json()
+
+
+def test_an_entry_by_itself_shows_its_scope(cache: Cache) -> None:
+    scope = {"model": "m-1", "revision": "r2", "system": "Be brief.", "sampling": {"temperature": 0, "stop": "\x00"}}
+    shown = cache.read(cache.store(ASKED, "In winter.", scope=scope))["scope"]
+    assert shown["model"] == {"name": "m-1", "revision": "r2"}
+    assert shown["sampling"] == {"temperature": 0, "stop": ["\x00"]}
+    plain = cache.read(cache.store(ASKED, "In winter.", scope=scope | {"system": "Be long."}))["scope"]
+    assert {name for name in shown["parts"] if shown["parts"][name] != plain["parts"].get(name)} == {"system"}
 
 
 def test_hits_are_counted_exactly_and_for_paraphrases(cache: Cache) -> None:
@@ -249,6 +259,20 @@ def test_the_listing_gives_every_entry_once_while_others_come_in(shared_service:
     assert len(rows) == len(set(rows))
     everything = cache.listed(limit=7)
     assert len(everything) == len({row["id"] for row in everything}) > len(there)
+
+
+def test_the_newest_come_first_where_that_is_asked(cache: Cache) -> None:
+    stored = [cache.store(f"Question {n}?", "Answer.") for n in range(5)]
+    pages, asked = [], {"order": "newest", "limit": 2}
+    while True:
+        page = cache.http.get(cache.entries, params=asked).json()
+        pages.append([row["id"] for row in page["data"]])
+        if page["nextCursor"] is None:
+            break
+        asked["cursor"] = page["nextCursor"]
+    assert pages == [stored[4:2:-1], stored[2:0:-1], stored[:1]]
+    got = cache.http.get(cache.entries, params={"order": "best"})
+    assert_problem(got, Code.INVALID_DATA, "order")
 
 
 @pytest.mark.parametrize(("entries", "pages"), [(0, 1), (3, 1), (4, 2), (6, 2)])

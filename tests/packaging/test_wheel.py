@@ -82,6 +82,7 @@ def test_wheel_holds_the_two_packages_and_their_data_only(wheel: Path) -> None:
     data |= {f"service/_data/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").rglob("*.py")}
     assert {name for name in names if name.endswith(".sql") or "/migrations/" in name} >= data
     assert {"service/py.typed", "workers/py.typed"} <= set(names)
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "service" / "console").iterdir()} <= set(names)
 
 
 def test_nothing_heavy_is_needed_without_extras(wheel: Path) -> None:
