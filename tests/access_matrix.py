@@ -139,7 +139,19 @@ def fill(own: Session, worker: Session) -> None:
         pooled=None,
         observations=0,
         learned=0,
-        fits=Jsonb([{"entry_id": str(entry_id), "slope": 1, "middle": 0.9, "variance": 0, "n": 6}]),
+        fits=Jsonb(
+            [
+                {
+                    "entry_id": str(entry_id),
+                    "slope": 1,
+                    "middle": 0.9,
+                    "variance": 0,
+                    "n": 6,
+                    "confirmed": 4,
+                    "refuted": 0,
+                }
+            ]
+        ),
     )
     own.call("create_key", tenant_id=own.tenant_id, key_hash=key("k"), hint="k")
     own.call("renew_lease", name="replica:x", holder=uuid4(), seconds=60.0, confirmed=None)

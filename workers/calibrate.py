@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,12 @@ from service.policy.calibrated import Calibration
 from service.policy.policies import Learned
 from service.policy.signals import Frequencies
 from service.policy.training import fit_calibration
-from service.policy.verified import Fit, fit
+from service.policy.verified import fit
 from service.store import calibrations, observations
 from service.store.calibrations import Due
 from service.store.database import Database
 from service.store.observations import Observed
+from service.store.rows import Labels
 
 COUNTED = 20_000  # entries whose words are counted
 WORDS = 5_000
@@ -60,19 +61,23 @@ async def _calibrate(db: Database, due: Due, since: datetime, most: int) -> int:
     exact = (await observations.traffic(db, cache, observed[0].at)).exact_hits if observed else 0
     frequencies = await calibrations.frequencies(db, cache, entries=COUNTED, words=WORDS)
     budget = read_policy(cache.policy).budget
-    learned, fits = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)
-    await calibrations.save(db, cache, due.embedder_id, learned, last=due.last, fits=fits)
+    learned, entries = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)
+    await calibrations.save(db, cache, due.embedder_id, learned, last=due.last, entries=entries)
     return len(observed)
 
 
 def _learn(
     observed: Sequence[Observed], budget: Budget, frequencies: Frequencies, exact_hits: int, learned: int
-) -> tuple[Learned, dict[UUID, Fit | None]]:
-    labels = _labels(observed)
-    fresh = {o.entry_id for o in observed if o.observation_id > learned}
-    pooled = fit([label for each in labels.values() for label in each])
-    fits = {entry_id: fit(labels[entry_id]) for entry_id in fresh}
-    return Learned(_model(observed, budget, exact_hits), frequencies, pooled), fits
+) -> tuple[Learned, dict[UUID, Labels]]:
+    drawn = [o for o in observed if o.inclusion is not None]
+    tried = _tried(drawn)
+    pooled = fit([label for labels in tried.values() for label in labels])
+    counts = Counter((o.entry_id, o.correct) for o in drawn)
+    entries = {
+        entry_id: Labels(counts[entry_id, True], counts[entry_id, False], fit(tried[entry_id]))
+        for entry_id in {o.entry_id for o in drawn if o.observation_id > learned}
+    }
+    return Learned(_model(observed, budget, exact_hits), frequencies, pooled), entries
 
 
 def _model(observed: Sequence[Observed], budget: Budget, exact_hits: int) -> Calibration:
@@ -81,11 +86,11 @@ def _model(observed: Sequence[Observed], budget: Budget, exact_hits: int) -> Cal
     return fit_calibration(observations.to_train_on(observed), budget, exact_hits=exact_hits)
 
 
-def _labels(observed: Sequence[Observed]) -> dict[UUID, list[tuple[float, bool]]]:
-    """By entry, what was seen of the candidate that `verified` would try: the nearest that no guard doubts."""
+def _tried(drawn: Sequence[Observed]) -> dict[UUID, list[tuple[float, bool]]]:
+    """By entry, the labels of the candidates that `verified` would try: the nearest that no guard doubts."""
     tried: dict[UUID, Observed] = {}
-    for o in observed:
-        if o.inclusion is not None and not o.signals.doubts:
+    for o in drawn:
+        if not o.signals.doubts:
             tried.setdefault(o.request_id, o)
     labels: dict[UUID, list[tuple[float, bool]]] = defaultdict(list)
     for o in tried.values():

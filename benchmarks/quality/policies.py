@@ -16,6 +16,8 @@ from service.policy.guards.features import Features, extract
 from service.policy.signals import Frequencies, signals
 from service.policy.training import Observation, fit_calibration
 
+Labels = Counter[tuple[int, bool]]  # by text of an entry and whether its answer was right
+
 
 class Texts:
     """Features of a stream's texts and verdicts of its pairs, each made once."""
@@ -32,7 +34,8 @@ class Texts:
     def query(self, text: int) -> Query:
         return Query(self.texts[text], self.features[text])
 
-    def candidates(self, near: Sequence[Neighbour]) -> list[Candidate]:
+    def candidates(self, near: Sequence[Neighbour], labels: Labels | None = None) -> list[Candidate]:
+        found = labels or Counter()
         return [
             Candidate(
                 str(n.text),
@@ -40,6 +43,8 @@ class Texts:
                 self.texts[n.text],
                 self.features[n.text],
                 n.answer if self.compare_answers else str(n.text),
+                found[n.text, True],
+                found[n.text, False],
             )
             for n in near
         ]
@@ -68,17 +73,19 @@ class Static:
 
 @dataclass
 class Learned:
-    """The calibrated policy. It counts the words of what is stored, as the cache's rows would tell them."""
+    """The calibrated policy. It counts the words of what is stored, as the cache's rows would tell them; what labels
+    say of entries stays as it was when it was fitted."""
 
     texts: Texts
     calibration: Calibration
+    labels: Labels
     total: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, text: int, near: Sequence[Neighbour]) -> Neighbour | None:
         decision = decide_calibrated(
             self.texts.query(text),
-            self.texts.candidates(near),
+            self.texts.candidates(near, self.labels),
             calibration=self.calibration,
             budget=self.calibration.budget,
             frequencies=Frequencies(self.total, self.counts),
@@ -92,26 +99,28 @@ class Learned:
         self.counts.update(set(self.texts.features[text].content))
 
 
-def observe(texts: Texts, stream: Stream, steps: Sequence[Step]) -> list[Observation]:
-    """What a shadow would have recorded: each neighbour of each miss, and whether its answer was the right one."""
+def observe(
+    texts: Texts, stream: Stream, steps: Sequence[Step], *, without: str = ""
+) -> tuple[list[Observation], Labels]:
+    """What a shadow would have recorded: each neighbour of each miss, and whether its answer was the right one; and
+    how often each entry was found right and wrong. Nothing of the source `without`."""
     counts: Counter[str] = Counter()
+    labels: Labels = Counter()
     total = 0
     found = []
     for step in steps:
         if step.served is not None:
             continue
         text = stream.at[step.request.text]
-        near = [n for n in step.neighbours if n.similarity >= 0.6]
+        near = [n for n in step.neighbours if n.similarity >= 0.6 and step.request.source != without]
         verdicts = [texts.verdicts(text, n.text) for n in near]
-        rows = signals(texts.query(text), texts.candidates(near), verdicts, Frequencies(total, counts))
-        found += [
-            Observation(step.at, row, n.answer == step.request.answer, n.answer)
-            for row, n in zip(rows, near, strict=True)
-            if row is not None
-        ]
+        rows = signals(texts.query(text), texts.candidates(near, labels), verdicts, Frequencies(total, counts))
+        seen = [(row, n) for row, n in zip(rows, near, strict=True) if row is not None]
+        found += [Observation(step.at, row, n.answer == step.request.answer, n.answer) for row, n in seen]
+        labels.update((n.text, n.answer == step.request.answer) for _, n in seen)
         total += 1
         counts.update(set(texts.features[text].content))
-    return found
+    return found, labels
 
 
 __all__ = ["Budget", "Learned", "Reason", "Static", "Texts", "decide_threshold", "fit_calibration", "observe"]

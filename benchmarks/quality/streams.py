@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from benchmarks.quality.data import stream as read_stream
 from benchmarks.quality.figures import Figures, figures
-from benchmarks.quality.policies import Learned, Static, Texts, observe
+from benchmarks.quality.policies import Labels, Learned, Static, Texts, observe
 from benchmarks.quality.replay import Neighbour, Step, Stream, never, perfect, replay
 from service.policy.boundary import Budget, Per
 from service.policy.decision import Ruling
-from service.policy.training import fit_calibration
+from service.policy.training import Observation, fit_calibration
 from service.policy.verified import Fit, decide_verified, fit
 
 THRESHOLDS = [round(0.6 + 0.005 * i, 3) for i in range(80)]
@@ -44,8 +44,12 @@ class Bench:
         self.half = len(self.stream.requests) // 2
         self.shadow = replay(self.stream, never)
         self.best = replay(self.stream, perfect(self.stream), live_from=self.half)
-        self.observations = [o for o in observe(self.texts, self.stream, self.shadow) if o.request < self.half]
+        self.observations, _ = self.observe()
         self.exact_hits = sum(s.exact for s in self.shadow[: self.half])
+
+    def observe(self, *, without: str = "") -> tuple[list[Observation], Labels]:
+        """What the first half, as a shadow, gives to learn from."""
+        return observe(self.texts, self.stream, self.shadow[: self.half], without=without)
 
     def measure(self, steps: Sequence[Step], *, source: str = "") -> Figures:
         later = [i for i in range(self.half, len(steps)) if steps[i].request.source.startswith(source)]
@@ -78,10 +82,10 @@ class Bench:
 
     def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
         """`without`: a source that the training does not see."""
-        rows = [o for o in self.observations if self.stream.requests[o.request].source != without]
+        rows, labels = self.observe(without=without)
         exact = sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
         calibration = fit_calibration(rows, budget, exact_hits=exact, kind=kind)
-        policy = Learned(self.texts, calibration)
+        policy = Learned(self.texts, calibration, labels)
         steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
         name = f"calibrated ({kind})" + (f" without {without}" if without else "")
         return Row(name, budget.rate, budget.per.value, calibration.boundary.cut, self.measure(steps)), steps

@@ -36,7 +36,7 @@ def judge(
 ) -> Nearby:
     """Decide by the cache's policy, and by the one that the caller asked for beside it."""
     query, candidates = Query(text, features_of(text)), [_candidate(f) for f in found]
-    fits = {candidate.entry_id: f.fit for candidate, f in zip(candidates, found, strict=True)}
+    fits = {candidate.entry_id: f.labels.fit for candidate, f in zip(candidates, found, strict=True)}
     policies = Judge(
         cache.policy,
         cache.learned.get(embedder_id, NOTHING_LEARNED),
@@ -50,7 +50,10 @@ def judge(
 def _candidate(found: Found) -> Candidate:
     text = semantic_text(found.prompt) or ""
     answer = found.answer_key or found.entry_id.bytes
-    return Candidate(found.entry_id.hex, found.similarity, text, features_of(text), answer.hex())
+    labels = found.labels
+    return Candidate(
+        found.entry_id.hex, found.similarity, text, features_of(text), answer.hex(), labels.confirmed, labels.refuted
+    )
 
 
 __all__ = ["Nearby", "judge"]

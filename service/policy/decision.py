@@ -51,13 +51,18 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A living neighbour. `text` is its semantic text, `answer` tells equal answers apart from others (a hash)."""
+    """A living neighbour. `text` is its semantic text, `answer` tells equal answers apart from others (a hash).
+
+    `confirmed` and `refuted` count the labelled requests that its answer was right and wrong for.
+    """
 
     entry_id: str
     similarity: float
     text: str
     features: Features
     answer: str = ""
+    confirmed: int = 0
+    refuted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

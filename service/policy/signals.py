@@ -11,7 +11,7 @@ from service.policy.decision import FLOOR, Candidate, Query
 from service.policy.guards.checks import Guard, Outcome, Verdict, check
 from service.policy.guards.contrast import Contrast
 
-SIGNALS_VERSION = 1
+SIGNALS_VERSION = 2
 _NEAR = 0.8
 
 
@@ -50,6 +50,9 @@ class Signals(NamedTuple):
     doubts: float  # how many guards say gray
     wording: float
     numbers: float
+    confirmed: float  # how often this entry was found right
+    refuted: float
+    trust: float  # their share of right ones, shrunk towards one half
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,9 @@ def _signals(
         doubts=len(gray),
         wording=float(Guard.WORDING in gray),
         numbers=float(Guard.NUMBERS in gray),
+        confirmed=log1p(candidate.confirmed),
+        refuted=log1p(candidate.refuted),
+        trust=(candidate.confirmed + 1) / (candidate.confirmed + candidate.refuted + 2),
     )
 
 

@@ -17,7 +17,7 @@ from service.policy.signals import Frequencies
 from service.policy.verified import Fit
 from service.store.database import Database, Row
 from service.store.queries import query
-from service.store.rows import CacheRow, EmbedderId, InvalidationId
+from service.store.rows import CacheRow, EmbedderId, InvalidationId, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ async def save(
     learned: Learned,
     *,
     last: int,
-    fits: Mapping[UUID, Fit | None],
+    entries: Mapping[UUID, Labels],
 ) -> InvalidationId | None:
-    """Keep what was fitted, and the fits of single entries, None where an entry has none any more; replicas are told.
+    """Keep what was fitted, and what labels say of these entries; every replica's next lookup decides by it.
 
     `last` is the number of the last observation that was there. None where the cache is gone. `db` acts as the worker.
     """
@@ -105,7 +105,7 @@ async def save(
                 Jsonb(asdict(learned.pooled)) if learned.pooled else None,
                 learned.calibration.observations if learned.calibration else 0,
                 last,
-                Jsonb([{"entry_id": str(entry_id), **(asdict(fit) if fit else {})} for entry_id, fit in fits.items()]),
+                Jsonb([_labelled(entry_id, labels) for entry_id, labels in entries.items()]),
             ),
         )
     return InvalidationId(row["invalidation_id"]) if row["invalidation_id"] else None
@@ -123,6 +123,11 @@ def _learned(row: Row) -> Learned:
         frequencies=Frequencies(**row["frequencies"]),
         pooled=Fit(**row["pooled"]) if row["pooled"] else None,
     )
+
+
+def _labelled(entry_id: UUID, labels: Labels) -> dict[str, Any]:
+    counts = {"entry_id": str(entry_id), "confirmed": labels.confirmed, "refuted": labels.refuted}
+    return counts | (asdict(labels.fit) if labels.fit else {})
 
 
 def _counted(frequencies: Frequencies) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from service.store.rows import (
     EntryRow,
     Found,
     InvalidationId,
+    Labels,
     NewEntry,
     ScopeId,
     ScopeRow,
@@ -357,8 +358,13 @@ def _found(row: Row, similarity: float) -> Found:
         similarity=similarity,
         age=max(0.0, row["age"]),
         ttl=row["ttl"],
-        fit=Fit(row["slope"], row["middle"], row["variance"], row["n"]) if row.get("n") else None,
+        labels=_labels(row) if row.get("confirmed") is not None else Labels(),
     )
+
+
+def _labels(row: Row) -> Labels:
+    fit = Fit(row["slope"], row["middle"], row["variance"], row["n"]) if row["n"] else None
+    return Labels(row["confirmed"], row["refuted"], fit)
 
 
 def _entry(row: Row) -> EntryRow:

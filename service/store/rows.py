@@ -40,11 +40,20 @@ class ScopeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """How many labelled requests an entry's answer was right and wrong for, and the fit of the policy verified."""
+
+    confirmed: int = 0
+    refuted: int = 0
+    fit: Fit | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """An entry that a lookup may serve. `payload` is the answer's JSON text, `answer_key` what equal answers share.
 
-    similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire. fit: of
-    the policy verified, where the entry is a neighbour and has one.
+    similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire. labels:
+    of a neighbour.
     """
 
     entry_id: UUID
@@ -61,7 +70,7 @@ class Found:
     similarity: float
     age: float
     ttl: float | None
-    fit: Fit | None = None
+    labels: Labels = Labels()
 
 
 @dataclass(frozen=True, slots=True)

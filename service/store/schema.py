@@ -462,10 +462,12 @@ entry_fit = Table(
     Column("entry_id", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="CASCADE"), primary_key=True),
     Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id"), primary_key=True),
     _tenant(),
-    _column("slope", Double),
-    _column("middle", Double),
-    _column("variance", Double),
-    _column("n", Integer),
+    _column("slope", Double, null=True),
+    _column("middle", Double, null=True),
+    _column("variance", Double, null=True),
+    _column("n", Integer, null=True),
+    _column("confirmed", Integer),
+    _column("refuted", Integer),
 )
 
 lease = Table(

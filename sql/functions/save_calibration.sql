@@ -1,5 +1,4 @@
--- Keep what was fitted for a cache and an embedder, with the fits of single entries; replicas forget the older. An entry
--- that is given without a fit loses the one it had.
+-- Keep what was fitted for a cache and an embedder, with what labels say of single entries; replicas forget the older.
 -- Caller: the worker's task calibrate. Locks: the rows, the fits in the order of entries, then record_invalidation's.
 -- Bound: one calibration, and the fits given. Null, and nothing is kept, where the cache is gone. Idempotent.
 
@@ -41,28 +40,23 @@ begin
         learned = excluded.learned,
         fitted_at = now();
 
-    insert into entry_fit (entry_id, embedder_id, tenant_id, slope, middle, variance, n)
-    select f.entry_id, p_embedder_id, p_tenant_id, f.slope, f.middle, f.variance, f.n
+    insert into entry_fit (entry_id, embedder_id, tenant_id, slope, middle, variance, n, confirmed, refuted)
+    select f.entry_id, p_embedder_id, p_tenant_id, f.slope, f.middle, f.variance, f.n, f.confirmed, f.refuted
     from jsonb_to_recordset(p_fits) as f (
-        entry_id uuid, slope double precision, middle double precision, variance double precision, n integer
+        entry_id uuid, slope double precision, middle double precision, variance double precision, n integer,
+        confirmed integer, refuted integer
     )
     join entry e using (entry_id)
     where e.tenant_id = p_tenant_id
       and e.cache_id = p_cache_id
-      and f.n is not null
     order by f.entry_id
     on conflict (entry_id, embedder_id) do update
     set slope = excluded.slope,
         middle = excluded.middle,
         variance = excluded.variance,
-        n = excluded.n;
-
-    delete from entry_fit f
-    using jsonb_to_recordset(p_fits) as g (entry_id uuid, n integer)
-    where f.tenant_id = p_tenant_id
-      and f.entry_id = g.entry_id
-      and f.embedder_id = p_embedder_id
-      and g.n is null;
+        n = excluded.n,
+        confirmed = excluded.confirmed,
+        refuted = excluded.refuted;
 
     return record_invalidation(p_cache_id, null);
 end

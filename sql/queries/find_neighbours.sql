@@ -20,6 +20,8 @@ select
     f.middle,
     f.variance,
     f.n,
+    f.confirmed,
+    f.refuted,
     -near.distance as similarity
 from (
     select
@@ -66,7 +68,9 @@ left join lateral (
         z.slope,
         z.middle,
         z.variance,
-        z.n
+        z.n,
+        z.confirmed,
+        z.refuted
     from semcache.entry_fit z
     where z.entry_id = near.entry_id
       and z.embedder_id = %(embedder_id)s

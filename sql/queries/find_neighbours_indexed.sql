@@ -22,6 +22,8 @@ select
     f.middle,
     f.variance,
     f.n,
+    f.confirmed,
+    f.refuted,
     -near.distance as similarity
 from (
     select

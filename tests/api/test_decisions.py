@@ -54,7 +54,7 @@ def teach(worker: Session, cache: Cache, *, cut: float = 0.5, pooled: Any = None
         pooled=Jsonb(pooled) if pooled else None,
         observations=700,
         learned=1,
-        fits=Jsonb([{"entry_id": entry} | fit for entry, fit in fits]),
+        fits=Jsonb([{"entry_id": entry, "confirmed": 9, "refuted": 9} | fit for entry, fit in fits]),
     )
     assert send(cache.http, "PATCH", cache.path, {"policy": {"neighbours": 5}}).status_code == 200
 

@@ -25,7 +25,8 @@ def save(worker: Session, **changes: Any) -> Any:
 
 
 def fit(entry_id: UUID, n: int) -> dict[str, Any]:
-    return {"entry_id": str(entry_id), "slope": 20.5, "middle": 0.9, "variance": 0.01, "n": n}
+    counts = {"confirmed": n - 2, "refuted": 0}
+    return {"entry_id": str(entry_id), "slope": 20.5, "middle": 0.9, "variance": 0.01, "n": n} | counts
 
 
 def test_a_later_fit_replaces_the_earlier_and_replicas_are_told(worker: Session) -> None:
@@ -43,11 +44,11 @@ def test_entries_keep_their_last_fit_and_one_that_is_gone_gets_none(app: Session
     entry_id = app.store()["entry_id"]
     save(worker, fits=Jsonb([fit(entry_id, 6), fit(uuid4(), 6)]))
     save(worker, fits=Jsonb([fit(entry_id, 9)]))
-    (row,) = app.rows("select entry_id, slope, n from semcache.entry_fit")
-    assert row == {"entry_id": entry_id, "slope": 20.5, "n": 9}
-    save(worker, fits=Jsonb([{"entry_id": str(entry_id)}]))
-    assert app.count("entry_fit") == 0, "without a fit it loses the one it had"
-    save(worker, fits=Jsonb([fit(entry_id, 9)]))
+    (row,) = app.rows("select entry_id, slope, n, confirmed from semcache.entry_fit")
+    assert row == {"entry_id": entry_id, "slope": 20.5, "n": 9, "confirmed": 7}
+    save(worker, fits=Jsonb([{"entry_id": str(entry_id), "confirmed": 1, "refuted": 2}]))
+    (row,) = app.rows("select slope, n, confirmed, refuted from semcache.entry_fit")
+    assert row == {"slope": None, "n": None, "confirmed": 1, "refuted": 2}, "it loses the fit it had"
     app.call("delete_entry", tenant_id=app.tenant_id, cache_id=app.cache_id, entry_id=entry_id)
     assert app.count("entry_fit") == 0
 

@@ -117,7 +117,7 @@ async def test_nothing_is_learned_from_what_is_stale_or_was_blocked(known: Cache
 
 async def test_a_label_weighs_as_many_requests_as_it_was_drawn_from(known: Cached, worker: Database) -> None:
     await record(known, label(known), label(known, inclusion=None, source="feedback"))
-    assert [o.weight for o in observations.to_train_on(await window(known, worker))] == [4.0, 0.0]
+    assert sorted(o.weight for o in observations.to_train_on(await window(known, worker))) == [0.0, 4.0]
 
 
 async def test_exact_hits_of_the_window_are_counted_also_those_in_shadow(known: Cached, worker: Database) -> None:
@@ -132,7 +132,7 @@ async def test_exact_hits_of_the_window_are_counted_also_those_in_shadow(known: 
     async with known.db.tenant(known.cache.tenant_id) as connection:
         rows = [lookup | {"outcome": outcome, "reason": reason, "at": at} for outcome, reason, at in log]
         await connection.execute("select record_requests(%s, %s)", (known.cache.tenant_id, Jsonb(rows)))
-    assert await observations.exact_hits(worker, known.cache, datetime(2026, 1, 1, tzinfo=UTC)) == 2
+    assert (await observations.traffic(worker, known.cache, datetime(2026, 1, 1, tzinfo=UTC))).exact_hits == 2
 
 
 async def test_the_words_of_a_cache_are_counted_by_entry(known: Cached, worker: Database, database_url: str) -> None:
@@ -152,21 +152,21 @@ async def test_an_entry_gets_its_fit_and_loses_it_with_its_labels(known: Cached,
     assert (await fit(worker)).caches == 1
     assert (await fit(worker)).caches == 0
     own, pooled = await fits(known)
-    assert own == [2 * LEAST + 2]
+    assert own == [{"n": 2 * LEAST + 2, "confirmed": 6, "refuted": 6}]
     assert pooled is not None
     assert 0.84 < pooled.middle < 0.87
     superuser(known, "update semcache.observation set at = now() - interval '31 days'")
     await record(known, label(known))
     assert (await fit(worker)).caches == 1
-    assert await fits(known) == ([], None)
+    assert await fits(known) == ([{"n": None, "confirmed": 1, "refuted": 0}], None)
 
 
-async def fits(known: Cached) -> tuple[list[int], Any]:
-    """The sizes of the entries' fits, and the pooled one."""
+async def fits(known: Cached) -> tuple[list[dict[str, Any]], Any]:
+    """What labels say of entries, and the pooled fit."""
     async with known.db.tenant(known.cache.tenant_id) as connection:
-        rows = await (await connection.execute("select n from entry_fit")).fetchall()
+        rows = await (await connection.execute("select n, confirmed, refuted from entry_fit")).fetchall()
     (learned,) = (await calibrations.read(known.db, known.cache)).values()
-    return [row["n"] for row in rows], learned.pooled
+    return rows, learned.pooled
 
 
 def superuser(known: Cached, statement: str) -> None:

@@ -233,3 +233,11 @@ def test_signals_see_rivals_support_and_rare_words():
 def test_an_unknown_kind_of_model_is_refused():
     with pytest.raises(KeyError):
         read_model({"kind": "trees"})
+
+
+def test_signals_see_what_labels_said_of_an_entry():
+    query = Query(TEXT, extract(TEXT))
+    near = [replace(candidate(NEAR, 0.95), confirmed=8), candidate(TEXT, 0.9), replace(candidate(TEXT, 0.9), refuted=2)]
+    confirmed, unknown, refuted = signals(query, near, [(), (), ()], Frequencies())
+    assert confirmed.trust > unknown.trust == 0.5 > refuted.trust
+    assert (confirmed.confirmed, confirmed.refuted) == (pytest.approx(np.log(9)), 0)
