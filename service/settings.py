@@ -258,6 +258,9 @@ class Settings(BaseSettings):
         "a higher number waits longer; unset: none is sent",
     )
     prefetch_body_bytes: int = Field(65_536, ge=0, description="longest request that is kept to be asked ahead")
+    drift_interval: float = Field(
+        300.0, gt=0, description="how often the worker looks whether wrong answers have become more frequent"
+    )
     exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
     ivfflat_probes: int = Field(10, ge=1, description="lists of an IVFFlat index that a lookup reads first")
     hnsw_ef_search: int = Field(40, ge=1, le=1000, description="candidates that a lookup in an HNSW index keeps")

@@ -15,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, eviction, figures, half_life, index_care, prefetch, purge, request_graph
+from workers import calibrate, drift, eviction, figures, half_life, index_care, prefetch, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -69,6 +69,13 @@ def tasks(settings: Settings) -> list[Task]:
             ),
         ),
         Task("prefetch", settings.prefetch_interval, lambda db: prefetch.run_once(db, settings)),
+        Task(
+            "drift",
+            settings.drift_interval,
+            lambda db: drift.run_once(
+                db, timedelta(days=settings.calibrate_window_days), settings.calibrate_observations
+            ),
+        ),
     ]
 
 

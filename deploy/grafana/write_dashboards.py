@@ -173,6 +173,12 @@ QUALITY = [
         width=12,
     ),
     Panel(
+        "Caches made stricter",
+        {"within a week": of_all("semcache_tightened_caches")},
+        "By an alarm of drift: wrong answers had become more frequent.",
+        width=12,
+    ),
+    Panel(
         "Audits",
         {"{{outcome}}": rate("semcache_audits_total", "outcome")},
         "Served hits that were asked again.",

@@ -56,6 +56,7 @@ SHOWN = {
     "semcache_task_failures": Shown("Runs in a row of a worker's task that failed.", ("task",)),
     "semcache_task_ended_timestamp_seconds": Shown("When a worker's task last ended, by Unix time.", ("task",)),
     "semcache_task_seconds": Shown("Time of the last run of a worker's task.", ("task",)),
+    "semcache_tightened_caches": Shown("Caches that an alarm of drift made stricter within a week."),
     "semcache_entries": Shown("Entries of all caches, dead ones included."),
     "semcache_hit_entries": Shown("Entries of all caches that were served at least once."),
     "semcache_hits_skew": Shown(
@@ -75,7 +76,9 @@ async def read_gauges(runtime: Runtime) -> Collector:
     rows: Sequence[TaskRow] = ()
     with contextlib.suppress(SemcacheError):
         rows = await tasks.states(runtime.db)
-    return _Gauges(_process(runtime) | _pool(runtime) | _embedder(runtime) | _tasks(rows) | _figures(rows))
+    return _Gauges(
+        _process(runtime) | _pool(runtime) | _embedder(runtime) | _tasks(rows) | _drift(rows) | _figures(rows)
+    )
 
 
 class _Gauges(Collector):
@@ -145,6 +148,12 @@ def _tasks(rows: Sequence[TaskRow]) -> dict[str, Values]:
         "semcache_task_ended_timestamp_seconds": {(row.name,): row.ended or 0 for row in ended},
         "semcache_task_seconds": {(row.name,): row.seconds or 0 for row in ended},
     }
+
+
+def _drift(rows: Sequence[TaskRow]) -> dict[str, Values]:
+    """What the task `drift` noted in its row."""
+    taken = next((row.detail for row in rows if row.name == "drift" and "tightened" in row.detail), None)
+    return {} if taken is None else {"semcache_tightened_caches": taken["tightened"]}
 
 
 def _figures(rows: Sequence[TaskRow]) -> dict[str, Values]:

@@ -111,6 +111,21 @@ async def save(
     return InvalidationId(row["invalidation_id"]) if row["invalidation_id"] else None
 
 
+async def tighten(
+    db: Database, cache: CacheRow, embedder_id: EmbedderId, *, policy: dict[str, Any] | None, detail: dict[str, Any]
+) -> InvalidationId | None:
+    """Throw away what was learned, and change the policy by these keys; `detail` is for the audit log.
+
+    None where the cache is gone. `db` acts as the worker.
+    """
+    async with db.connection(bulk=True) as connection:
+        row = await connection.one(
+            "select semcache.tighten_cache(%s, %s, %s, %s, %s) as invalidation_id",
+            (cache.tenant_id, cache.cache_id, embedder_id, Jsonb(policy) if policy else None, Jsonb(detail)),
+        )
+    return InvalidationId(row["invalidation_id"]) if row["invalidation_id"] else None
+
+
 def _due(row: Row) -> Due:
     cache = CacheRow(**{f.name: row.pop(f.name) for f in fields(CacheRow)})
     budget = row.pop("budget")
@@ -134,4 +149,4 @@ def _counted(frequencies: Frequencies) -> dict[str, Any]:
     return {"total": frequencies.total, "counts": dict(frequencies.counts)}
 
 
-__all__ = ["Due", "due", "frequencies", "read", "save", "stats"]
+__all__ = ["Due", "due", "frequencies", "read", "save", "stats", "tighten"]

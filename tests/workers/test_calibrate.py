@@ -5,57 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
+from labelled import label, record
 from psycopg.types.json import Jsonb
-from sessions import Session, key, open_session
-from stored import Cached, cached
+from sessions import Session, open_session
+from stored import Cached
 
 from service.policy.boundary import Budget
-from service.policy.signals import Signals
 from service.policy.verified import LEAST
 from service.store import calibrations, observations
 from service.store.calibrations import Due
-from service.store.database import Database, Limits
-from service.store.observations import NewObservation
+from service.store.database import Database
+from service.store.observations import Traffic
 from workers import calibrate
 from workers.calibrate import wants_fit
-
-SIGNALS = Signals(**dict.fromkeys(Signals._fields, 0.0))
-
-
-@pytest.fixture
-async def known(database_url: str) -> Any:
-    """A tenant's cache with one entry."""
-    db = Database(database_url, Limits(pool_min=1, timeout=30.0))
-    await db.open()
-    yield await cached(db)
-    await db.close()
-
-
-def label(known: Cached, similarity: float = 0.9, *, correct: bool = True, **changes: Any) -> NewObservation:
-    row = NewObservation(
-        request_id=uuid4(),
-        entry_id=known.entry_id,
-        verdict="correct" if correct else "wrong",
-        source="exploration",
-        embedder_id=known.embedder_id,
-        similarity=similarity,
-        rank=0,
-        signals=SIGNALS._replace(similarity=similarity),
-        answer_key=key("answer"),
-        probability=None,
-        served=False,
-        policy="verified",
-        inclusion=0.25,
-    )
-    return replace(row, **changes)
-
-
-async def record(known: Cached, *rows: NewObservation) -> None:
-    await observations.record(known.db, known.cache, rows)
 
 
 async def fit(worker: Database) -> calibrate.Calibrated:
@@ -132,7 +97,9 @@ async def test_exact_hits_of_the_window_are_counted_also_those_in_shadow(known: 
     async with known.db.tenant(known.cache.tenant_id) as connection:
         rows = [lookup | {"outcome": outcome, "reason": reason, "at": at} for outcome, reason, at in log]
         await connection.execute("select record_requests(%s, %s)", (known.cache.tenant_id, Jsonb(rows)))
-    assert (await observations.traffic(worker, known.cache, datetime(2026, 1, 1, tzinfo=UTC))).exact_hits == 2
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    assert await observations.traffic(worker, known.cache, since) == Traffic(requests=4, exact_hits=2)
+    assert await observations.traffic(worker, known.cache, since, since) == Traffic(0, 0)
 
 
 async def test_the_words_of_a_cache_are_counted_by_entry(known: Cached, worker: Database, database_url: str) -> None:

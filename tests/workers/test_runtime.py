@@ -129,9 +129,11 @@ def test_the_service_counts_what_the_workers_noted(service: Service, database_ur
             "insert into semcache.task (name, outcome, failures, started_at, ended_at) "
             "values ('sweep', 'failed', 2, now() - interval '3 seconds', now())"
         )
+        connection.execute("""insert into semcache.task (name, detail) values ('drift', '{"tightened": 4}')""")
     counts = service.http.get("/metrics").text.splitlines()
     assert 'semcache_task_failures{task="sweep"} 2.0' in counts
     assert 'semcache_task_seconds{task="sweep"} 3.0' in counts
+    assert "semcache_tightened_caches 4.0" in counts
 
 
 def test_a_killed_workers_task_is_done_by_another(database_url: str) -> None:
