@@ -25,6 +25,7 @@ from service.store.rows import Labels
 
 COUNTED = 20_000  # entries whose words are counted
 WORDS = 5_000
+FORGOTTEN = 10_000  # observations beyond the window that one run removes
 ENOUGH = 0.02  # further labels, as a share of those that the last fit had, that are worth another
 
 NO_LIBRARY = 'scikit-learn where the worker runs: pip install "pgsemcache[learn]"'
@@ -63,6 +64,7 @@ async def _calibrate(db: Database, due: Due, since: datetime, most: int) -> int:
     budget = read_policy(cache.policy).budget
     learned, entries = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)
     await calibrations.save(db, cache, due.embedder_id, learned, last=due.last, entries=entries)
+    await observations.forget(db, cache, before=since, limit=FORGOTTEN)
     return len(observed)
 
 

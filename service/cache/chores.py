@@ -19,6 +19,9 @@ class Chores:
         self._places, self._most = asyncio.Semaphore(at_once), most
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def begin(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Whether it is begun: not where one of this name is there already, and not where too many are."""
         if name in self._tasks or len(self._tasks) >= self._most:

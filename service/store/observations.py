@@ -118,6 +118,15 @@ async def traffic(db: Database, cache: CacheRow, since: datetime, until: datetim
         return Traffic(**await connection.one(query("traffic_between"), values))
 
 
+async def forget(db: Database, cache: CacheRow, *, before: datetime, limit: int) -> None:
+    """Remove a batch of observations from before a time, but for feedback. `db` acts as the worker."""
+    async with db.tenant(cache.tenant_id, bulk=True) as connection:
+        await connection.execute(
+            query("forget_observations"),
+            {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "before": before, "limit": limit},
+        )
+
+
 def to_train_on(observed: Sequence[Observed]) -> list[Observation]:
     """What a model is fitted on. An observation that was not drawn at random has no weight in the bound."""
     numbers: dict[UUID, int] = {}
@@ -133,4 +142,15 @@ def to_train_on(observed: Sequence[Observed]) -> list[Observation]:
     ]
 
 
-__all__ = ["NewObservation", "Observed", "Source", "Traffic", "Verdict", "record", "to_train_on", "traffic", "window"]
+__all__ = [
+    "NewObservation",
+    "Observed",
+    "Source",
+    "Traffic",
+    "Verdict",
+    "forget",
+    "record",
+    "to_train_on",
+    "traffic",
+    "window",
+]

@@ -122,9 +122,12 @@ async def test_an_entry_gets_its_fit_and_loses_it_with_its_labels(known: Cached,
     assert own == [{"n": 2 * LEAST + 2, "confirmed": 6, "refuted": 6}]
     assert pooled is not None
     assert 0.84 < pooled.middle < 0.87
+    await record(known, label(known, source="feedback", inclusion=None))
     superuser(known, "update semcache.observation set at = now() - interval '31 days'")
     await record(known, label(known))
     assert (await fit(worker)).caches == 1
+    assert len(await window(known, worker)) == 1
+    assert superuser(known, "select source from semcache.observation order by source") == ["exploration", "feedback"]
     assert await fits(known) == ([{"n": None, "confirmed": 1, "refuted": 0}], None)
 
 
@@ -136,9 +139,11 @@ async def fits(known: Cached) -> tuple[list[dict[str, Any]], Any]:
     return rows, learned.pooled
 
 
-def superuser(known: Cached, statement: str) -> None:
+def superuser(known: Cached, statement: str) -> list[Any]:
+    """The first column of what a statement gives, if it gives rows."""
     with psycopg.connect(known.db.url) as connection:
-        connection.execute(statement)  # type: ignore[call-overload]
+        found = connection.execute(statement)  # type: ignore[call-overload]
+        return [row[0] for row in found] if found.description else []
 
 
 async def test_after_an_alarm_older_labels_are_not_learned_from_again(known: Cached, worker: Database) -> None:
