@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from service.commands import calibrate, db, doctor, keys, psql, serve
+from service.commands import calibrate, db, doctor, keys, psql, serve, transfer
 from service.errors import SemcacheError
 from service.resources import version
 
@@ -26,6 +26,8 @@ app.command("serve")(serve.serve)
 app.command("calibrate")(calibrate.calibrate)
 app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(psql.psql)
 app.command("doctor")(doctor.doctor)
+app.command("import")(transfer.import_lines)
+app.command("export")(transfer.export_lines)
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")
 

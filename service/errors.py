@@ -31,6 +31,7 @@ class Code(Enum):
     NO_UPSTREAM = Kind(404, "/errors/upstream/none", "No model server is set up for this request")
     CACHE_NOT_FOUND = Kind(404, "/errors/cache/not-found", "There is no such cache", "SC404")
     ENTRY_NOT_FOUND = Kind(404, "/errors/cache/entry/not-found", "There is no such entry", "SC405")
+    JOB_NOT_FOUND = Kind(404, "/errors/cache/job/not-found", "There is no such job", "SC406")
     ROUTE_NOT_FOUND = Kind(404, "/errors/not-found", "There is no such resource")
     METHOD_NOT_ALLOWED = Kind(405, "/errors/method-not-allowed", "The resource has no such method")
     CACHE_EXISTS = Kind(409, "/errors/cache/exists", "A cache of this name exists", "SC409")

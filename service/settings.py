@@ -217,6 +217,7 @@ class Settings(BaseSettings):
     eviction_low: float = Field(
         0.98, gt=0, le=1, description="share of its limit to which a cache that is over it is brought down"
     )
+    jobs_interval: float = Field(1.0, gt=0, description="how often the worker looks for jobs")
     half_life_interval: float = Field(
         600.0, gt=0, description="how often the worker learns from the log how fast uses should fade in limited caches"
     )

@@ -15,7 +15,7 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, drift, eviction, figures, half_life, index_care, prefetch, purge, request_graph
+from workers import calibrate, drift, eviction, figures, half_life, index_care, jobs, prefetch, purge, request_graph
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -56,6 +56,7 @@ def tasks(settings: Settings) -> list[Task]:
             settings.index_interval,
             lambda db: index_care.run_once(db, settings.exact_scan_limit),
         ),
+        Task("jobs", settings.jobs_interval, lambda db: jobs.run_once(db, settings)),
         Task(
             "request_graph",
             settings.graph_interval,

@@ -13,6 +13,7 @@ from pydantic.config import JsonDict
 from service.api.problems import Problem
 from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
 from service.policy.decision import Policy
+from service.store.rows import JobKind, JobState
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
@@ -288,6 +289,31 @@ class BatchItem(View):
 
 class BatchResult(View):
     data: list[BatchItem] = Field(description="one for each item, in order")
+
+
+class NewJob(Body):
+    model_config = example({"kind": "import", "entries": [ENTRY]})
+
+    kind: JobKind
+    entries: list[dict[str, Any]] | None = Field(
+        None, min_length=1, description="for an import: bodies of POST entries, or lines that an export has written"
+    )
+
+
+class JobView(View):
+    id: str
+    kind: JobKind
+    state: JobState
+    done: int
+    failed: int
+    total: int
+    errors: list[dict[str, Any]] = Field(description="the first twenty that could not be done, each with its rule")
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class JobPage(View):
+    data: list[JobView]
 
 
 class Feedback(Body):

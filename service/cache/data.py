@@ -75,8 +75,9 @@ async def store(
     *,
     tags: list[str],
     ttl_ms: int | None,
+    provenance: str = "client",
 ) -> Kept:
-    """Store a client's answer. When this returns it is committed and every replica's next lookup finds it.
+    """Store a given answer. When this returns it is committed and every replica's next lookup finds it.
 
     Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
@@ -89,7 +90,7 @@ async def store(
             identity=identity,
             prompt=question or prompt.text,
             answer=text_answer("chat", response, identity.scope.model.name),
-            provenance="client",
+            provenance=provenance,
             attributes=prompt.attributes,
             tags=tags,
             ttl_ms=ttl_ms,

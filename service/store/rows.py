@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NewType
+from typing import Any, Literal, NewType
 from uuid import UUID
 
 from service.policy.guards.features import Features
@@ -15,6 +15,9 @@ CacheId = NewType("CacheId", int)
 ScopeId = NewType("ScopeId", int)
 EmbedderId = NewType("EmbedderId", int)
 InvalidationId = NewType("InvalidationId", int)
+
+JobKind = Literal["import", "export", "re-embed"]
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +125,18 @@ class Stored:
 
     entry_id: UUID
     invalidation_id: InvalidationId | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """How far a job is. errors: the first that could not be done, each with its number and rule."""
+
+    job_id: UUID
+    kind: JobKind
+    state: JobState
+    done: int
+    failed: int
+    total: int
+    errors: list[dict[str, Any]]
+    created_at: datetime
+    ended_at: datetime | None

@@ -479,6 +479,37 @@ lease = Table(
     _column("confirmed", BigInteger),
 )
 
+job = Table(
+    "job",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    _tenant(),
+    _refers("cache_id"),
+    _column("kind", Text),
+    _column("state", Text),
+    _column("position", JSONB, null=True),
+    _column("done", BigInteger),
+    _column("failed", BigInteger),
+    _column("total", BigInteger),
+    _column("errors", JSONB),
+    _column("holder", Uuid, null=True),
+    _at("leased_until", null=True),
+    _at("created_at"),
+    _at("touched_at"),
+    _at("ended_at", null=True),
+    Index("job_cache", "cache_id", "created_at"),
+    Index("job_open", "touched_at", postgresql_where=text("state in ('queued', 'running')")),
+)
+
+job_line = Table(
+    "job_line",
+    metadata,
+    Column("job_id", Uuid, ForeignKey("semcache.job.job_id", ondelete="CASCADE"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    _tenant(),
+    _column("line", JSON),
+)
+
 task = Table(
     "task",
     metadata,

@@ -50,6 +50,9 @@ begin
     );
     get diagnostics v_log_rows = row_count;
 
+    delete from job
+    where ended_at < now() - interval '7 days';
+
     delete from evicted g
     using cache c
     where c.cache_id = g.cache_id

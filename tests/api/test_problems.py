@@ -25,6 +25,7 @@ STABLE = {
     "no_upstream": (404, "/errors/upstream/none"),
     "cache_not_found": (404, "/errors/cache/not-found"),
     "entry_not_found": (404, "/errors/cache/entry/not-found"),
+    "job_not_found": (404, "/errors/cache/job/not-found"),
     "route_not_found": (404, "/errors/not-found"),
     "method_not_allowed": (405, "/errors/method-not-allowed"),
     "cache_exists": (409, "/errors/cache/exists"),

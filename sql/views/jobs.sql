@@ -1,0 +1,24 @@
+-- Long work on caches: how far it is, the newest first.
+create or replace view semcache.jobs
+with (security_invoker = true)
+as
+select
+    t.name as tenant,
+    c.name as cache,
+    j.kind,
+    j.state,
+    j.done,
+    j.failed,
+    j.total,
+    round(100.0 * (j.done + j.failed) / nullif(j.total, 0), 1) as percent,
+    j.created_at,
+    coalesce(j.ended_at, now()) - j.created_at as took,
+    j.errors,
+    j.job_id
+from semcache.job j
+join semcache.cache c using (cache_id)
+join semcache.tenant t on t.tenant_id = j.tenant_id
+order by j.created_at desc;
+
+comment on view semcache.jobs is 'Long work on caches: how far it is, the newest first.';
+grant select on semcache.jobs to semcache_app, semcache_worker;

@@ -1,0 +1,238 @@
+"""Jobs: done in batches, by whoever comes, and killed at any point they go on where they were."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from calls import Cache, assert_problem, new_cache
+from processes import run, start
+from running import Service, running_service
+
+from service.cache import jobs
+from service.errors import Code
+from service.settings import Settings
+from service.store import jobs as store
+from service.store.database import Database
+from tests.fakes.embeddings import embedding_server
+from workers import jobs as task
+
+
+def lines(count: int) -> list[dict[str, Any]]:
+    return [{"prompt": f"Who owns boat {n}?", "response": f"Owner {n}.", "tags": ["boats"]} for n in range(count)]
+
+
+def ask_for(cache: Cache, kind: str, **more: Any) -> dict[str, Any]:
+    got = cache.post("jobs", {"kind": kind, **more})
+    assert got.status_code == 202, got.text
+    return dict(got.json())
+
+
+def look(cache: Cache, job: dict[str, Any]) -> dict[str, Any]:
+    got = cache.http.get(f"{cache.path}/jobs/{job['id']}")
+    assert got.status_code == 200, got.text
+    return dict(got.json())
+
+
+def exported(cache: Cache, job: dict[str, Any]) -> list[dict[str, Any]]:
+    text = cache.http.get(f"{cache.path}/jobs/{job['id']}/lines").text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+async def test_an_import_stores_every_line_and_says_which_it_could_not(
+    service: Service, settings: Settings, worker: Database
+) -> None:
+    cache = new_cache(service.http)
+    given = [*lines(3), {"prompt": "x", "response": "y", "scope": {"sampling": {"messages": []}}}]
+    job = ask_for(cache, "import", entries=given)
+    assert (job["state"], job["total"]) == ("queued", 4)
+    await task.run_once(worker, settings)
+    done = look(cache, job)
+    assert (done["state"], done["done"], done["failed"]) == ("done", 3, 1)
+    assert done["errors"][0]["line"] == 4
+    assert "must not hold messages" in done["errors"][0]["rule"]
+    assert cache.responses("Who owns boat 2?") == ["Owner 2."]
+    (hit,) = cache.look("Who owns boat 2?")["data"]
+    assert (hit["provenance"], hit["tags"]) == ("import", ["boats"])
+    assert service.http.get(f"{cache.path}/jobs").json()["data"][0]["id"] == job["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"kind": "import"}, "entries"),
+        ({"kind": "export", "entries": [{}]}, "entries"),
+        ({"kind": "import", "entries": [{"prompt": "x", "response": "y"}, {"prompt": ""}]}, "entries.1"),
+        ({"kind": "import", "entries": [{"prompt": "x", "response": "y", "nope": 1}]}, "nope"),
+        ({"kind": "import", "entries": [7]}, "entries"),
+        ({"kind": "polish"}, "kind"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_begins(service: Service, body: dict[str, Any], said: str) -> None:
+    cache = new_cache(service.http)
+    assert_problem(cache.post("jobs", body), Code.INVALID_DATA, said)
+    assert service.http.get(f"{cache.path}/jobs").json() == {"data": []}
+
+
+def test_another_caches_job_and_none_are_not_found(service: Service) -> None:
+    cache, other = new_cache(service.http), new_cache(service.http)
+    job = ask_for(cache, "export")
+    for where, job_id in ((other, job["id"]), (cache, uuid4().hex), (cache, "x")):
+        for method in ("GET", "DELETE"):
+            assert_problem(where.http.request(method, f"{where.path}/jobs/{job_id}"), Code.JOB_NOT_FOUND)
+
+
+async def test_what_is_exported_and_imported_is_found_as_before(
+    service: Service,
+    settings: Settings,
+    worker: Database,
+    new_database: Callable[[], AbstractContextManager[str]],
+) -> None:
+    cache = Cache(service.http, "default")
+    odd = "U+0000 \x00, half a pair \ud83d, and a tab\t"
+    cache.store("Who owns boat 7?", odd, attributes={"lang": "en"}, ttlMillis=600_000, scope={"system": "Be brief."})
+    cache.store("x" * 3_000, "Too long for neighbours.")
+    job = ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    written = exported(cache, job)
+    assert [line["response"] for line in written] == [odd, "Too long for neighbours."]
+    with new_database() as url, running_service(Settings(database_url=url)) as second:
+        there = Cache(second.http, "default")
+        asked = ask_for(there, "import", entries=written)
+        elsewhere = new_cache(second.http)
+        asked_elsewhere = ask_for(elsewhere, "import", entries=written)
+        door = Database(url, worker._limits, role="semcache_worker")
+        await door.open()
+        await task.run_once(door, Settings(database_url=url))
+        await door.close()
+        assert look(there, asked)["done"] == 2
+        assert there.responses("Who owns boat 7?", scope={"system": "Be brief."}) == [odd]
+        assert there.responses("Who owns boat 7?") == [], "the scope came too"
+        (hit,) = there.look("Who owns boat 7?", scope={"system": "Be brief."})["data"]
+        assert (hit["searchStrategy"], hit["attributes"]) == ("exact", {"lang": "en"})
+        assert 500_000 < hit["ttlMillis"] < 600_000
+        assert there.responses("x" * 3_000) == ["Too long for neighbours."]
+        result = look(elsewhere, asked_elsewhere)
+        assert (result["done"], result["failed"]) == (1, 1)
+        assert "only be found exactly" in result["errors"][0]["rule"]
+        (hit,) = elsewhere.look("Who owns boat 7?", scope={"system": "Be brief."})["data"]
+        assert hit["searchStrategy"] == "semantic"
+
+
+async def test_a_cancelled_job_stops_where_it_is(service: Service, worker: Database) -> None:
+    cache = new_cache(service.http)
+    job = ask_for(cache, "import", entries=lines(150))
+    holder = uuid4()
+    claimed = await store.claim(worker, holder, 60)
+    assert claimed is not None
+    assert service.http.delete(f"{cache.path}/jobs/{job['id']}").status_code == 204
+    await jobs.work(service.runtime, claimed, holder)
+    assert (look(cache, job)["state"], look(cache, job)["done"]) == ("cancelled", 0)
+    assert await store.claim(worker, holder, 60) is None
+    assert service.http.delete(f"{cache.path}/jobs/{job['id']}").status_code == 204
+
+
+async def test_jobs_take_turns(service: Service, worker: Database) -> None:
+    cache = new_cache(service.http)
+    asked = [ask_for(cache, "import", entries=lines(150)) for _ in range(2)]
+    order = []
+    holder = uuid4()
+    while (claimed := await store.claim(worker, holder, 60)) is not None:
+        order.append(claimed.job_id.hex)
+        await jobs.work(service.runtime, claimed, holder)
+    first, second = (job["id"] for job in asked)
+    assert order == [first, second, first, second]
+    assert len(cache.listed()) == 150
+
+
+async def test_a_batch_whose_lease_ran_out_counts_once(service: Service, worker: Database) -> None:
+    cache = new_cache(service.http)
+    cache.store("a", "1")
+    cache.store("b", "2")
+    job = ask_for(cache, "export")
+    slow, quick = uuid4(), uuid4()
+    first = await store.claim(worker, slow, 0)
+    second = await store.claim(worker, quick, 60)
+    assert first is not None
+    assert second is not None
+    await jobs.work(service.runtime, second, quick)
+    await jobs.work(service.runtime, first, slow)
+    assert (look(cache, job)["done"], len(exported(cache, job))) == (2, 2)
+
+
+async def test_entries_get_vectors_of_another_embedder(database_url: str, worker: Database) -> None:
+    with embedding_server() as fake:
+        old = Settings(
+            database_url=database_url,
+            embedder="remote",
+            embedder_url=fake.url,
+            embedder_model="old",
+            embedder_languages=("mul",),
+        )
+        new = Settings(database_url=database_url)
+        with running_service(old) as service:
+            cache = Cache(service.http, "default")
+            cache.store("Where can I moor my boat?", "At pier 3.")
+            cache.store("x" * 3_000, "Long.")
+        with running_service(new) as service:
+            cache = Cache(service.http, "default")
+            assert cache.responses("Where can I moor my boat, please?") == []
+            job = ask_for(cache, "re-embed")
+            await task.run_once(worker, new)
+            assert look(cache, job)["state"] == "done"
+            assert cache.responses("Where can I moor my boat, please?") == ["At pier 3."]
+            again = ask_for(cache, "re-embed")
+            await task.run_once(worker, new)
+            assert look(cache, again)["done"] == look(cache, again)["total"] - look(cache, again)["failed"]
+
+
+def test_a_worker_killed_in_an_import_is_followed_by_another(service: Service, database_url: str) -> None:
+    """Every line is stored, once."""
+    cache = new_cache(service.http)
+    job = ask_for(cache, "import", entries=lines(400))
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        first = start("pgsemcache", "worker", "--database-url", database_url)
+        while not 0 < look(cache, job)["done"] < 400:
+            assert first.poll() is None
+        first.kill()
+        first.communicate()
+        assert look(cache, job)["state"] == "running"
+        connection.execute("update semcache.task set leased_until = now()")
+        connection.execute("update semcache.job set leased_until = now() where leased_until is not null")
+        second = start("pgsemcache", "worker", "--database-url", database_url)
+        while look(cache, job)["state"] != "done":
+            assert second.poll() is None
+        second.send_signal(signal.SIGTERM)
+        assert second.communicate(timeout=20)[0] == ""
+    assert look(cache, job)["done"] == 400
+    assert sorted(row["prompt"] for row in cache.listed()) == sorted(line["prompt"] for line in lines(400))
+
+
+def test_files_go_out_and_in_by_the_command_line(service: Service, database_url: str, tmp_path: Any) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_text(
+        "".join(json.dumps(line) + "\n" for line in [*lines(5), {"prompt": "y", "response": "z", "ttlMillis": 1}])
+    )
+    status, _, err = run("pgsemcache", "import", str(file), "--database-url", database_url)
+    assert (status, "6 entries imported, 0 not" in err) == (0, True), err
+    assert Cache(service.http, "default").responses("Who owns boat 4?") == ["Owner 4."]
+    status, out, err = run("pgsemcache", "export", "-", "--database-url", database_url)
+    assert (status, err) == (0, "5 entries exported\n")
+    assert [json.loads(line)["response"] for line in out.splitlines()] == [f"Owner {n}." for n in range(5)]
+    file.write_text('{"prompt": "a", "response": "b"}\n{"prompt": 7}\n')
+    status, _, err = run("pgsemcache", "import", str(file), "--database-url", database_url)
+    assert status == 1
+    assert "line 2" in err
+    assert Cache(service.http, "default").responses("a") == []
+    status, _, err = run("pgsemcache", "export", "-", "--cache", "nowhere", "--database-url", database_url)
+    assert (status, "there is no cache of this name" in err) == (1, True)
+
+
+def test_ids_are_uuids(service: Service) -> None:
+    assert UUID(ask_for(new_cache(service.http), "export")["id"])
