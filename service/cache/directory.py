@@ -79,7 +79,8 @@ async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
         return known
     mark = runtime.memory.mark
     found = await reopen_cache(runtime, tenant, name)
-    runtime.memory.remember_named(key, found.row.cache_id, found, mark=mark)
+    size = sum(learned.bytes for learned in found.learned.values())
+    runtime.memory.remember_named(key, found.row.cache_id, found, size=size, mark=mark)
     return found
 
 

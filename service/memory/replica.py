@@ -18,6 +18,7 @@ Variants = dict[Hashable, tuple[Any, float, int]]  # by filter: value, time of r
 
 FEW = 10_000
 OVERHEAD = 512
+NAMED_BYTES = 64 * 2**20  # of caches with what they have learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class ReplicaMemory:
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
         self._answers: Lru[tuple[int, bytes], Variants] = Lru(max_entries, max_bytes)
-        self._names: Lru[Hashable, tuple[int | None, Any]] = Lru(FEW, FEW * OVERHEAD)
+        self._names: Lru[Hashable, tuple[int | None, Any]] = Lru(FEW, NAMED_BYTES)
         self._until = 0.0
         self._mark = 0
 
@@ -75,10 +76,10 @@ class ReplicaMemory:
         found = self._names.get(name) if self.live else None
         return found[1] if found else None
 
-    def remember_named(self, name: Hashable, cache_id: int | None, value: object, *, mark: int) -> None:
-        """`cache_id` None: forgotten whenever everything is."""
+    def remember_named(self, name: Hashable, cache_id: int | None, value: object, *, size: int = 0, mark: int) -> None:
+        """`cache_id` None: forgotten whenever everything is. size: of the value, in bytes."""
         if mark == self._mark:
-            self._names.put(name, (cache_id, value), OVERHEAD)
+            self._names.put(name, (cache_id, value), size + OVERHEAD)
 
     def forget(self, cache_id: int | None, exact_key: bytes | None) -> None:
         """Forget a request of a cache, a whole cache (exact_key None), or everything (cache_id None)."""

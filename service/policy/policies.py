@@ -20,6 +20,8 @@ from service.policy.decision import (
 from service.policy.signals import Frequencies
 from service.policy.verified import Fit, decide_verified
 
+_BYTES_OF_A_WORD, _BYTES_OF_A_MODEL = 120, 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -28,6 +30,12 @@ class Learned:
     calibration: Calibration | None = None
     frequencies: Frequencies = field(default_factory=Frequencies)
     pooled: Fit | None = None
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        model = self.calibration is not None and self.calibration.model is not None
+        return len(self.frequencies.counts) * _BYTES_OF_A_WORD + model * _BYTES_OF_A_MODEL
 
 
 NOTHING_LEARNED = Learned()

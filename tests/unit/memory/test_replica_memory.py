@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.memory import replica
-from service.memory.replica import OVERHEAD, ReplicaMemory
+from service.memory.replica import NAMED_BYTES, OVERHEAD, ReplicaMemory
 
 CACHES = st.integers(1, 2)
 REQUESTS = st.sampled_from([b"a", b"b"])
@@ -140,3 +140,11 @@ def test_l1_can_be_switched_off(clock: Clock) -> None:
     remember(memory)
     assert memory.answer(1, b"a", "") is None
     assert (memory.entries, memory.bytes) == (0, 0)
+
+
+def test_large_named_things_push_out_the_oldest(clock: Clock) -> None:
+    memory = ReplicaMemory(10, 1000)
+    memory.trust(clock.now + 100)
+    for name in ("first", "second", "third"):
+        memory.remember_named(name, 1, name, size=NAMED_BYTES // 3, mark=memory.mark)
+    assert [memory.named(name) for name in ("first", "second", "third")] == [None, "second", "third"]
