@@ -9,6 +9,8 @@ import psycopg
 from alembic import context
 from alembic.autogenerate.rewriter import Rewriter
 from alembic.operations import ops
+from alembic.runtime.migration import MigrationInfo
+from alembic.util.exc import CommandError
 from sqlalchemy import Connection, create_engine, pool
 
 from service.resources import sql_dir
@@ -24,6 +26,11 @@ from pg_catalog.pg_extension e
 join pg_catalog.pg_namespace n on n.oid = e.extnamespace
 where e.extname = 'vector'
 """.strip()
+ENTRIES = """
+set role semcache_worker;
+select exists (select from semcache.entry);
+"""
+FORGET = "delete from semcache.sql_file"  # a downgrade drops and changes functions: the next upgrade applies them anew
 LOCK = "select pg_advisory_lock(hashtextextended('semcache.migrate', 0))"
 
 
@@ -74,6 +81,18 @@ def goes_to_head() -> bool:
     return context.get_context().opts["destination_rev"] in ("head", "heads", context.script.get_current_head())
 
 
+def may_drop_entries(driver: psycopg.Connection[tuple[str, bytes]]) -> bool:
+    """Whether nothing is stored, or the operator said so: `alembic -x drop=entries`, or --drop-entries."""
+    said = context.get_x_argument(as_dictionary=True).get("drop") == "entries"
+    if said or context.config.attributes.get("drop_entries"):
+        return True
+    if driver.execute("select to_regclass('semcache.entry')").fetchone() == (None,):
+        return True
+    cursor = driver.execute(ENTRIES)
+    cursor.nextset()
+    return cursor.fetchone() == (False,)
+
+
 def run_offline() -> None:
     """Print the SQL instead of running it."""
     configure(dialect_name="postgresql", literal_binds=True, dialect_opts={"paramstyle": "named"})
@@ -85,13 +104,26 @@ def run_offline() -> None:
 
 
 def run_online(connection: Connection) -> None:
-    configure(connection=connection)
+    may_drop = True
+
+    def watch(*, step: MigrationInfo, heads: set[str], **_: object) -> None:
+        """In the transaction of each step, at its end."""
+        if not heads and not may_drop:
+            raise CommandError(
+                "the database holds entries and base has no place for them: say --drop-entries "
+                "(alembic: -x drop=entries) to lose them"
+            )
+        if heads and not step.is_upgrade:
+            driver.execute(FORGET)
+
+    configure(connection=connection, on_version_apply=watch)
     driver = cast("psycopg.Connection[tuple[str, bytes]]", connection.connection.driver_connection)
     if moves():
         driver.execute(LOCK)
         for setting in TIMEOUTS:
             driver.execute(setting)
         driver.execute(BOOTSTRAP)
+        may_drop = may_drop_entries(driver)
     driver.execute(SEARCH_PATH)
     if moves():
         driver.execute("set role semcache_owner")

@@ -26,13 +26,14 @@ def upgrade(
 
 @app.command()
 def downgrade(
-    revision: Annotated[str, typer.Argument(help="The revision to go back to; base removes everything.")],
+    revision: Annotated[str, typer.Argument(help="The revision to go back to; base is before the first.")],
+    drop_entries: Annotated[bool, typer.Option("--drop-entries", help="Lose what is stored, at base.")] = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Take the database back to an earlier revision."""
+    """Take the database back to an earlier revision. It keeps all entries; base refuses while there are any."""
     with open_target(read_settings(data_dir=data_dir, database_url=database_url)) as target:
-        migrate.downgrade(target.url, revision)
+        migrate.downgrade(target.url, revision, drop_entries=drop_entries)
         _print(migrate.state(target.url))
 
 

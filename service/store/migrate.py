@@ -55,10 +55,12 @@ def upgrade(url: str, revision: str = "head") -> None:
         command.upgrade(_config(connection), revision)
 
 
-def downgrade(url: str, revision: str) -> None:
-    """Take a database back to an earlier revision, or to `base`."""
+def downgrade(url: str, revision: str, *, drop_entries: bool = False) -> None:
+    """Take a database back to an earlier revision. `base` has no place for entries, and wants `drop_entries`."""
     with _connection(url) as connection:
-        command.downgrade(_config(connection), revision)
+        config = _config(connection)
+        config.attributes["drop_entries"] = drop_entries
+        command.downgrade(config, revision)
 
 
 def check(url: str) -> str | None:

@@ -107,6 +107,71 @@ def test_down_to_the_first_schema_and_up_again_keeps_entries_and_feedback(empty_
     app.connection.close()
 
 
+REVISIONS = [script.revision for script in ScriptDirectory(str(migrations_dir())).walk_revisions()][:-1]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_each_revision_goes_down_and_up_on_data(empty_database_url: str, revision: str) -> None:
+    migrate.upgrade(empty_database_url)
+    schema = describe(empty_database_url)
+    stored = fill(empty_database_url)
+    migrate.downgrade(empty_database_url, revision)
+    migrate.downgrade(empty_database_url, "-1")
+    migrate.upgrade(empty_database_url, revision)
+    migrate.upgrade(empty_database_url)
+    assert describe(empty_database_url) == schema
+    assert held(empty_database_url) == stored
+
+
+def fill(url: str) -> list[str]:
+    """Entries of two tenants with vectors, hits and verdicts; what `held` says of them."""
+    for tenant in ("acme", "other"):
+        app = open_session(url, tenant)
+        for prompt in ("first", "second"):
+            entry_id = app.store(prompt, features=Jsonb({"numbers": ["1"]}))["entry_id"]
+            row = {"at": "2030-01-01T00:00:00Z", "cache_id": app.cache_id, "entry_id": str(entry_id), "served": True}
+            said = {"outcome": "hit", "reason": "same_request", "latency_ms": 1, "tokens_saved": 0, "tokens_spent": 0}
+            app.call("record_requests", tenant_id=app.tenant_id, requests=Jsonb([row | said]))
+        verdict = {"verdict": "correct", "similarity": None, "prompt": "p", "prompt_verbatim": None}
+        app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, entry_id=entry_id, **verdict)
+        app.connection.close()
+    return held(url)
+
+
+def held(url: str) -> list[str]:
+    return column(
+        url,
+        """
+        select concat_ws('|', e.prompt, o.payload, v.vector, u.hits, n.verdict, l.outcome)
+        from semcache.entry e
+        join semcache.output o using (output_id)
+        join semcache.embedding v on v.entry_id = e.entry_id
+        left join semcache.entry_usage u on u.entry_id = e.entry_id
+        left join semcache.observation n on n.entry_id = e.entry_id
+        left join semcache.request_log l on l.entry_id = e.entry_id
+        order by 1, e.tenant_id
+        """,
+    )
+
+
+def test_base_is_refused_while_there_are_entries_and_nothing_is_changed(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url)
+    schema, stored = describe(empty_database_url), fill(empty_database_url)
+    status, _, err = run("pgsemcache", "db", "downgrade", "base", "--database-url", empty_database_url)
+    assert status == 1
+    assert "say --drop-entries" in err
+    status, out, err = run("alembic", "downgrade", "base", SEMCACHE_DATABASE_URL=empty_database_url)
+    assert status != 0
+    assert "-x drop=entries" in out + err
+    migrate.upgrade(empty_database_url)
+    assert (describe(empty_database_url), held(empty_database_url)) == (schema, stored)
+    status, out, err = run(
+        "alembic", "-x", "drop=entries", "downgrade", "base", SEMCACHE_DATABASE_URL=empty_database_url
+    )
+    assert (status, out + err) == (0, "")
+    assert column(empty_database_url, LEFT_BEHIND) == ["alembic_version"]
+
+
 def register_and_store(url: str) -> None:
     """What appears with the data: a partition."""
     with psycopg.connect(url) as connection:
