@@ -162,6 +162,8 @@ def _refusal(error: psycopg.Error) -> SemcacheError:
     if not error.diag.message_primary:
         return SemcacheError(Code.DATABASE_UNAVAILABLE, f"the database cannot be reached: {reason(error)}")
     hint = f"; {error.diag.message_hint}" if error.diag.message_hint else ""
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        hint = "; a long transaction holds a table: let it end (pg_stat_activity, by xact_start), and try again"
     return SemcacheError(Code.SCHEMA_BEHIND, f"the database refuses: {reason(error)}{hint}")
 
 

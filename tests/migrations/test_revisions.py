@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import psycopg
@@ -50,15 +49,6 @@ where t.typnamespace = 'semcache'::regnamespace
   and t.typrelid = 0
   and t.typelem = 0
 """
-
-
-@pytest.fixture
-def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the migrations that a test may add to."""
-    folder = tmp_path / "migrations"
-    shutil.copytree(migrations_dir(), folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(migrate, "migrations_dir", lambda: folder)
-    return folder
 
 
 def column(url: str, statement: str) -> list[str]:
