@@ -13,7 +13,7 @@ from uuid import uuid4
 import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
-from sessions import Session, key, open_session
+from sessions import Session, feedback, key, open_session
 
 from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
@@ -90,16 +90,8 @@ def fill(own: Session, worker: Session) -> None:
             ]
         ),
     )
-    own.call(
-        "record_feedback",
-        tenant_id=own.tenant_id,
-        cache_id=own.cache_id,
-        entry_id=entry_id,
-        verdict="wrong",
-        similarity=None,
-        prompt=None,
-        prompt_verbatim=None,
-    )
+    said = feedback(entry_id, "wrong")
+    own.call("record_feedback", tenant_id=own.tenant_id, cache_id=own.cache_id, **said)
     worker.call("fold_requests", head=2, limit=10, gap="30 minutes")
     worker.rows("insert into centrality select node_id, tenant_id, cache_id, 0, 0, 0, 0 from node returning 1")
     own.call(

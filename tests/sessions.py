@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 from psycopg import sql
@@ -145,3 +145,30 @@ def open_session(url: str, tenant: str, role: str = "semcache_app") -> Session:
 
 
 __all__ = ["Session", "key", "open_session"]
+
+
+def observed(entry_id: UUID, **changes: Any) -> dict[str, Any]:
+    """An observation as the service sends it."""
+    return {
+        "entry_id": str(entry_id),
+        "request_id": str(uuid4()),
+        "similarity": 0.9,
+        "verdict": "correct",
+        "source": "shadow",
+        "rank": 0,
+        "signals": [0.9, 0.1],
+        "signals_version": 1,
+        "answer_key": key("answer").hex(),
+        "probability": None,
+        "served": False,
+        "policy": "calibrated",
+        "inclusion": 0.5,
+        "prompt": None,
+        "prompt_verbatim": None,
+    } | changes
+
+
+def feedback(entry_id: UUID, verdict: str, **changes: Any) -> dict[str, Any]:
+    """The arguments of record_feedback for a verdict on an entry."""
+    row = observed(entry_id, verdict=verdict, source="feedback", served=True, inclusion=None, **changes)
+    return {"entry_id": entry_id, "verdict": verdict, "observation": Jsonb(row)}

@@ -10,6 +10,7 @@ import numpy as np
 
 from service.store import caches, embedders, entries, tenants
 from service.store.database import Database
+from service.store.observations import NewObservation
 from service.store.rows import CacheRow, EmbedderId, Found, NewEntry, ScopeId, ScopeRow, Stored
 
 TENANT = "acme"
@@ -89,4 +90,23 @@ async def cached(db: Database, tenant: str = TENANT) -> Cached:
     return Cached(db, cache, scope_id, key("scope"), embedder_id, stored.entry_id, uuid4())
 
 
-__all__ = ["TENANT", "VECTOR", "Cached", "cached", "key", "new_entry"]
+def verdict_on(entry_id: UUID) -> NewObservation:
+    """What a caller says of an entry, without a prompt."""
+    return NewObservation(
+        request_id=uuid4(),
+        entry_id=entry_id,
+        verdict="correct",
+        source="feedback",
+        embedder_id=None,
+        similarity=None,
+        rank=None,
+        signals=None,
+        answer_key=None,
+        probability=None,
+        served=True,
+        policy=None,
+        inclusion=None,
+    )
+
+
+__all__ = ["TENANT", "VECTOR", "Cached", "cached", "key", "new_entry", "verdict_on"]

@@ -43,6 +43,7 @@ from service.api.schemas import (
 from service.cache import data, manage
 from service.cache.directory import OpenCache
 from service.cache.explain import Explanation
+from service.cache.feedback import give_feedback
 from service.cache.lookup import Looked
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
@@ -146,7 +147,7 @@ async def delete_many(body: EntryFilter, runtime: RuntimeOf, cache: CacheOf) -> 
 async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Response:
     if body.prompt is not None:
         check_prompt(runtime.settings, body.prompt)
-    await manage.give_feedback(runtime, cache, _entry_id(body.entry_id), verdict=body.verdict, prompt=body.prompt)
+    await give_feedback(runtime, cache, _entry_id(body.entry_id), verdict=body.verdict, prompt=body.prompt)
     return Response(status_code=202)
 
 
@@ -249,6 +250,7 @@ def _view(row: EntryRow) -> EntryView:
         attributes=row.attributes,
         tags=row.tags,
         provenance=row.provenance,
+        alias_of=row.alias_of.hex if row.alias_of else None,
         pinned=row.pinned,
         quarantined=row.quarantined_at is not None,
         created_at=row.created_at,

@@ -221,6 +221,7 @@ class EntryView(View):
     attributes: dict[str, str]
     tags: list[str]
     provenance: str
+    alias_of: str | None = Field(description="the entry whose answer the judge found right for this prompt")
     pinned: bool
     quarantined: bool
     created_at: datetime

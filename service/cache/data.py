@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from service.cache.directory import OpenCache, reopen_cache
+from service.cache.doubts import judge_later
 from service.cache.explain import Explanation
 from service.cache.explain import explain as explain_ask
 from service.cache.lookup import EXACT, SEMANTIC, Ask, Looked, look_up
@@ -52,6 +53,8 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
             ask = _ask(cache, prompt, question)
             looked = await look_up(runtime, cache, ask)
         await look_twice(runtime, cache, ask, looked)
+        if looked.found is None:
+            judge_later(runtime, cache, ask, looked)
     except SemcacheError as error:
         _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
         raise

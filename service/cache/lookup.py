@@ -161,7 +161,7 @@ async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked,
         if found and serve and ask.variants > 1:
             looked.reason = FILLING
         return False
-    if ask.variants == 1:
+    if ask.variants == 1 and not chosen.alias:
         runtime.memory.remember_answer(
             cache.row.cache_id,
             ask.identity.exact_key,

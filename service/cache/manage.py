@@ -9,11 +9,8 @@ from uuid import UUID
 
 from service.cache.directory import OpenCache, reopen_cache
 from service.cache.runtime import Runtime
-from service.errors import SemcacheError
-from service.identity.conversation import semantic_text
 from service.policy.cache_policy import read_policy
 from service.store import caches, entries
-from service.store.entries import Vector
 from service.store.tenants import Tenant
 
 
@@ -100,37 +97,6 @@ async def change_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID, chang
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
 
 
-async def give_feedback(
-    runtime: Runtime, cache: OpenCache, entry_id: UUID, *, verdict: str, prompt: str | None
-) -> None:
-    """Note whether an answer was right. A wrong or stale one is served nowhere once this returns.
-
-    Raises: SemcacheError(ENTRY_NOT_FOUND).
-    """
-    similarity = await _similarity(runtime, cache, entry_id, prompt) if prompt is not None else None
-    invalidation = await entries.record_feedback(
-        runtime.db, cache.row, entry_id, verdict=verdict, similarity=similarity, prompt=prompt
-    )
-    await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
-
-
-async def _similarity(runtime: Runtime, cache: OpenCache, entry_id: UUID, prompt: str) -> float | None:
-    """How near the prompt is to the entry's; None where the embedder cannot say."""
-    entry = await entries.get(runtime.db, cache.row, entry_id)
-    asked, stored = semantic_text(prompt), semantic_text(entry.prompt)
-    if asked is None or stored is None:
-        return None
-    try:
-        return cosine((await runtime.embedder.embed(asked))[0], (await runtime.embedder.embed(stored))[0])
-    except SemcacheError:
-        return None
-
-
-def cosine(a: Vector, b: Vector) -> float:
-    """Cosine similarity of unit vectors on the scale 0 to 1."""
-    return min(1.0, max(0.0, float(a @ b)))
-
-
 __all__ = [
     "Change",
     "Filter",
@@ -141,5 +107,4 @@ __all__ = [
     "delete_entries",
     "delete_entry",
     "flush",
-    "give_feedback",
 ]

@@ -93,26 +93,19 @@ class Observer:
         if verdicts is None:
             self._metrics.observations.labels(source, "unclear").inc()
             return
-        request_id = uuid4()
+        request_id, question = uuid4(), sighting.question
         rows = [
-            NewObservation(
-                request_id=request_id,
-                entry_id=near.entry_id,
-                verdict=verdicts[near.entry_id],
+            row_of(
+                sighting,
+                rank,
+                request_id,
+                verdict,
                 source=source,
-                embedder_id=sighting.embedder_id,
-                similarity=near.similarity,
-                rank=rank,
-                signals=near.signals,
-                answer_key=near.answer_key,
-                probability=near.probability,
-                served=near.entry_id == sighting.served,
-                policy=sighting.policy,
                 inclusion=inclusion,
-                prompt=None if verdicts[near.entry_id] == "correct" else sighting.question,
+                prompt=None if verdict == "correct" else question,
             )
             for rank, near in enumerate(sighting.near)
-            if near.entry_id in verdicts
+            if (verdict := verdicts.get(near.entry_id)) is not None
         ]
         try:
             await observations.record(self._db, sighting.cache, rows)
@@ -123,4 +116,34 @@ class Observer:
             self._metrics.observations.labels(source, row.verdict).inc()
 
 
-__all__ = ["Near", "Observer", "Sighting"]
+def row_of(
+    sighting: Sighting,
+    rank: int,
+    request_id: UUID,
+    verdict: Verdict,
+    *,
+    source: Source,
+    inclusion: float | None,
+    prompt: str | None,
+) -> NewObservation:
+    """The verdict on one of those near; `prompt` where people are to read what was asked."""
+    near = sighting.near[rank]
+    return NewObservation(
+        request_id=request_id,
+        entry_id=near.entry_id,
+        verdict=verdict,
+        source=source,
+        embedder_id=sighting.embedder_id,
+        similarity=near.similarity,
+        rank=rank,
+        signals=near.signals,
+        answer_key=near.answer_key,
+        probability=near.probability,
+        served=near.entry_id == sighting.served,
+        policy=sighting.policy,
+        inclusion=inclusion,
+        prompt=prompt,
+    )
+
+
+__all__ = ["Near", "Observer", "Sighting", "row_of"]

@@ -45,6 +45,7 @@ class Runtime:
     judging: Judging
     observer: Observer
     audits: Chores
+    doubts: Chores
     recorder: Recorder
     metrics: Metrics
     background: Background
@@ -68,7 +69,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.models.stop()
-        for chores in (self.audits, self.observer.chores):
+        for chores in (self.audits, self.doubts, self.observer.chores):
             await chores.stop()
         await self.background.drain(GRACE)
         await self.upstream.aclose()
@@ -98,6 +99,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         judging=judging,
         observer=Observer(db, Comparer(embedder, judging), metrics),
         audits=Chores(at_once=2, most=2),
+        doubts=Chores(at_once=2, most=256),
         recorder=Recorder(db, metrics, settings.usage_interval),
         metrics=metrics,
         background=background,

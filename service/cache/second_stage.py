@@ -7,11 +7,11 @@ import logging
 from collections.abc import Awaitable
 
 from service.cache.directory import OpenCache
-from service.cache.lookup import Ask, Looked, answer_of, serve_alike
+from service.cache.doubts import ask_judge, doubtful, settle_later
+from service.cache.lookup import Ask, Looked, serve_alike
 from service.cache.nearby import Nearby
 from service.cache.runtime import Runtime
 from service.policy.decision import Judged, Reason
-from service.policy.doubt import in_doubt
 
 ACCEPTED, REJECTED, FAILED = "second_stage_accepted", "second_stage_rejected", "second_stage_failed"
 
@@ -28,15 +28,10 @@ async def look_twice(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looke
         accepted = await _in_time(_accepts(runtime, cache, nearby, doubt), runtime.settings.second_stage_deadline)
     looked.reason = {True: ACCEPTED, False: REJECTED, None: FAILED}[accepted]
     runtime.metrics.second_stages.labels(stage, looked.reason.removeprefix("second_stage_")).inc()
+    if stage == "judge" and accepted is not None:
+        settle_later(runtime, cache, ask, nearby, doubt, right=accepted)
     if accepted:
         serve_alike(looked, nearby.found, doubt.candidate.text, ask, reason=ACCEPTED)
-
-
-def doubtful(cache: OpenCache, ask: Ask, looked: Looked) -> Judged | None:
-    """The near entry that a second look may accept; None where a caller asked for a policy of its own beside."""
-    if looked.nearby is None or ask.decision is not None:
-        return None
-    return in_doubt(looked.nearby.decision, max(cache.policy.doubt_threshold, ask.threshold or 0.0))
 
 
 async def _in_time(verdict: Awaitable[bool | None], seconds: float) -> bool | None:
@@ -58,15 +53,4 @@ async def _accepts(runtime: Runtime, cache: OpenCache, nearby: Nearby, doubt: Ju
     return None if probability is None else probability >= cache.policy.second_stage_threshold
 
 
-async def ask_judge(runtime: Runtime, nearby: Nearby, doubt: Judged) -> bool | None:
-    """Whether the judge finds the entry's answer right; None where it gives no word, or the answer is not in words."""
-    found = next(f for f in nearby.found if f.entry_id.hex == doubt.candidate.entry_id)
-    answer = answer_of(found)
-    if answer is None or answer.said.calls or not answer.text:
-        return None
-    return await runtime.judging.is_right(
-        question=nearby.query.text, stored_question=doubt.candidate.text, stored_answer=answer.text
-    )
-
-
-__all__ = ["ACCEPTED", "FAILED", "REJECTED", "ask_judge", "doubtful", "look_twice"]
+__all__ = ["look_twice"]

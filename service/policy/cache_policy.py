@@ -100,6 +100,11 @@ class CachePolicy(BaseModel):
     second_stage_threshold: Similarity = Field(
         0.9, description="least probability from the cross-encoder of an entry that it accepts"
     )
+    judge_doubts: bool = Field(
+        False,
+        description="let the judge look in the background at entries in doubt of searches that missed: a request for "
+        "which it finds one right is an exact hit from then on",
+    )
     compare: Compare = Field(
         "embedding",
         description="how a stored and a fresh answer are found to say the same: by their normalised words, or else by "

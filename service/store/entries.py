@@ -16,6 +16,7 @@ from service.errors import Code, SemcacheError
 from service.policy.guards.features import FEATURES_VERSION, Features
 from service.policy.verified import Fit
 from service.store.database import Database, Row
+from service.store.observations import NewObservation
 from service.store.queries import numbered, query
 from service.store.rows import (
     CacheRow,
@@ -217,6 +218,17 @@ async def get(db: Database, cache: CacheRow, entry_id: UUID) -> EntryRow:
     return _entry(row)
 
 
+async def scope_of(db: Database, cache: CacheRow, entry_id: UUID) -> ScopeRow | None:
+    """The scope that an entry is in; None where it is gone."""
+    async with db.tenant(cache.tenant_id) as connection:
+        cursor = await connection.execute(
+            query("scope_of_entry"),
+            {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "entry_id": entry_id},
+        )
+        row = await cursor.fetchone()
+    return ScopeRow(row["scope_id"], row["ann_index"]) if row else None
+
+
 async def page(
     db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int, newest: bool = False
 ) -> list[EntryRow]:
@@ -292,23 +304,24 @@ async def delete_many(
     return row["deleted"], row["invalidation_id"]
 
 
-async def record_feedback(
-    db: Database,
-    cache: CacheRow,
-    entry_id: UUID,
-    *,
-    verdict: str,
-    similarity: float | None,
-    prompt: str | None,
-) -> InvalidationId | None:
+async def record_feedback(db: Database, cache: CacheRow, verdict: NewObservation) -> InvalidationId | None:
     """Note a verdict; a wrong or stale answer is not served any more. Raises: SemcacheError(ENTRY_NOT_FOUND)."""
-    readable, verbatim = to_columns(prompt) if prompt is not None else (None, None)
     async with db.tenant(cache.tenant_id) as connection:
         row = await connection.one(
-            "select semcache.record_feedback(%s, %s, %s, %s, %s::real, %s, %s::json) as invalidation_id",
-            (cache.tenant_id, cache.cache_id, entry_id, verdict, similarity, readable, verbatim),
+            "select semcache.record_feedback(%s, %s, %s, %s, %s) as invalidation_id",
+            (cache.tenant_id, cache.cache_id, verdict.entry_id, verdict.verdict, Jsonb(verdict.to_row())),
         )
     return cast("InvalidationId | None", row["invalidation_id"])
+
+
+async def alias(db: Database, cache: CacheRow, entry_id: UUID, *, exact_key: bytes, prompt: str) -> UUID | None:
+    """Let an entry answer another request exactly; None where that has an entry of its own, or this one is dead."""
+    async with db.tenant(cache.tenant_id) as connection:
+        row = await connection.one(
+            "select semcache.alias_entry(%s, %s, %s, %s, %s, %s::json) as entry_id",
+            (cache.tenant_id, cache.cache_id, entry_id, exact_key, *to_columns(prompt)),
+        )
+    return cast("UUID | None", row["entry_id"])
 
 
 async def nearest_anywhere(
@@ -359,6 +372,7 @@ def _found(row: Row, similarity: float) -> Found:
         age=max(0.0, row["age"]),
         ttl=row["ttl"],
         labels=_labels(row) if row.get("confirmed") is not None else Labels(),
+        alias=row.get("alias", False),
     )
 
 
@@ -374,6 +388,7 @@ def _entry(row: Row) -> EntryRow:
 
 __all__ = [
     "Vector",
+    "alias",
     "change",
     "delete",
     "delete_many",
@@ -384,5 +399,6 @@ __all__ = [
     "nearest_anywhere",
     "page",
     "record_feedback",
+    "scope_of",
     "store",
 ]

@@ -26,9 +26,9 @@ class NewObservation:
     """One candidate of one request, with the verdict on its answer.
 
     request_id: the same for all candidates of a request; rank: the nearest is 0. signals: None where a guard blocked
-    it. answer_key: what equal answers share. probability: of being right, as the policy saw it. policy, embedder_id:
-    None for an exact hit. inclusion: the probability with which such a request is observed, above 0 to 1; None where it
-    was not drawn at random.
+    it. answer_key: what equal answers share. probability: of being right, as the policy saw it. similarity, rank: None
+    where they are not known; policy, embedder_id: also for an exact hit. inclusion: the probability with which such a
+    request is observed, above 0 to 1; None where it was not drawn at random.
     """
 
     request_id: UUID
@@ -36,8 +36,8 @@ class NewObservation:
     verdict: Verdict
     source: Source
     embedder_id: EmbedderId | None
-    similarity: float
-    rank: int
+    similarity: float | None
+    rank: int | None
     signals: Signals | None
     answer_key: bytes | None
     probability: float | None
@@ -47,13 +47,15 @@ class NewObservation:
     prompt: str | None = None
 
     def to_row(self) -> dict[str, Any]:
+        readable, verbatim = (None, None) if self.prompt is None else to_columns(self.prompt)
         return asdict(self) | {
             "request_id": str(self.request_id),
             "entry_id": str(self.entry_id),
             "signals": None if self.signals is None else list(self.signals),
             "signals_version": SIGNALS_VERSION,
             "answer_key": None if self.answer_key is None else self.answer_key.hex(),
-            "prompt": None if self.prompt is None else to_columns(self.prompt)[0],
+            "prompt": readable,
+            "prompt_verbatim": verbatim,
         }
 
 

@@ -56,7 +56,7 @@ class Found:
     """An entry that a lookup may serve. `payload` is the answer's JSON text, `answer_key` what equal answers share.
 
     similarity: cosine, 0 to 1; age and ttl: seconds at the reading, ttl None where the entry does not expire. labels:
-    of a neighbour.
+    of a neighbour. alias: it shares another entry's answer.
     """
 
     entry_id: UUID
@@ -74,11 +74,15 @@ class Found:
     age: float
     ttl: float | None
     labels: Labels = Labels()
+    alias: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """An entry as the data API shows it. `scope` (model, sampling, hashes of further parts): only by itself."""
+    """An entry as the data API shows it. `scope` (model, sampling, hashes of further parts): only by itself.
+
+    alias_of: the entry whose answer it shares, which a judge found right for it.
+    """
 
     entry_id: UUID
     prompt: str
@@ -87,6 +91,7 @@ class EntryRow:
     attributes: dict[str, str]
     tags: list[str]
     provenance: str
+    alias_of: UUID | None
     pinned: bool
     quarantined_at: datetime | None
     created_at: datetime

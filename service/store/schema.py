@@ -197,11 +197,13 @@ entry = Table(
     _at("quarantined_at", null=True),
     _at("created_at"),
     _at("expires_at", null=True),
+    Column("alias_of", Uuid, ForeignKey("semcache.entry.entry_id", ondelete="SET NULL")),
     UniqueConstraint("cache_id", "exact_key", "attributes_key", "variant"),
     Index("entry_listing", "cache_id", "epoch", "created_at", "entry_id"),
     Index("entry_expiry", "expires_at", postgresql_where=text("expires_at is not null")),
     Index("entry_output", "output_id"),
     Index("entry_scope", "scope_id"),
+    Index("entry_alias", "alias_of", postgresql_where=text("alias_of is not null")),
     Index("entry_tags", "tags", postgresql_using="gin"),
     Index(
         "entry_attributes",

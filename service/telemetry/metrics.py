@@ -96,7 +96,7 @@ class Metrics:
         )
         self.unobserved = self._counter(
             "semcache_observations_dropped_total",
-            "Requests whose comparison was dropped, since too many were waiting or the database was away.",
+            "Requests whose answers were not compared or judged, since too many were waiting or the database was away.",
         )
         self.judgements = self._counter(
             "semcache_judgements_total",
@@ -115,6 +115,9 @@ class Metrics:
             "semcache_audits_total",
             "Served hits that were asked again, by what came of it (correct, wrong, stale, unclear, failed).",
             "outcome",
+        )
+        self.aliases = self._counter(
+            "semcache_aliases_total", "Requests that are exact hits since the judge found a near entry right."
         )
 
         self.lookup = cache(self.lookups.labels)  # finding a child by its labels costs more than counting

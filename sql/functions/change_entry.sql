@@ -1,4 +1,5 @@
 -- Change what may be changed of an entry. A null parameter leaves its column; p_clear_ttl lets the entry live for ever.
+-- Its aliases go, since the change is not theirs.
 -- Caller: PATCH of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none, or it was flushed.
 
 create or replace function semcache.change_entry(
@@ -62,6 +63,7 @@ begin
         ))
     );
 
+    perform drop_aliases(p_tenant_id, array[p_entry_id]);
     return record_invalidation(p_cache_id, v_exact_key);
 end
 $$;

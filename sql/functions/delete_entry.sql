@@ -1,4 +1,4 @@
--- Delete one entry.
+-- Delete one entry with its aliases.
 -- Caller: DELETE of the data API. Locks: the row, then record_invalidation's. Bound: one entry. Errors: SC405 when there is none, or it was flushed.
 
 create or replace function semcache.delete_entry(p_tenant_id bigint, p_cache_id bigint, p_entry_id uuid)
@@ -24,6 +24,7 @@ begin
     end if;
 
     perform forget_requests(p_tenant_id, array[p_entry_id]);
+    perform drop_aliases(p_tenant_id, array[p_entry_id]);
     perform remove_entries(p_tenant_id, array[p_entry_id]);
 
     insert into audit_log (tenant_id, cache_id, action, detail)
@@ -33,6 +34,6 @@ begin
 end
 $$;
 
-comment on function semcache.delete_entry(bigint, bigint, uuid) is 'Deletes one entry and returns the invalidation''s number.';
+comment on function semcache.delete_entry(bigint, bigint, uuid) is 'Deletes one entry with its aliases and returns the invalidation''s number.';
 revoke all on function semcache.delete_entry(bigint, bigint, uuid) from public;
 grant execute on function semcache.delete_entry(bigint, bigint, uuid) to semcache_app, semcache_worker;

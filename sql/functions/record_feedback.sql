@@ -1,4 +1,4 @@
--- Note a verdict on an answer. wrong quarantines the entry, stale ends its life; both at once.
+-- Note a verdict on an answer. wrong quarantines the entry, stale ends its life; both at once, and its aliases go.
 -- Caller: feedback of the data API. Locks: the row, then record_invalidation's. Bound: one entry.
 -- Errors: SC405 when there is none, or it was flushed.
 
@@ -7,9 +7,7 @@ create or replace function semcache.record_feedback(
     p_cache_id bigint,
     p_entry_id uuid,
     p_verdict text,
-    p_similarity real,
-    p_prompt text,
-    p_prompt_verbatim json
+    p_observation jsonb
 )
 returns bigint
 language plpgsql
@@ -34,14 +32,18 @@ begin
             using errcode = 'SC405';
     end if;
 
-    insert into observation (tenant_id, cache_id, entry_id, similarity, verdict, source, prompt, prompt_verbatim)
-    values (p_tenant_id, p_cache_id, p_entry_id, p_similarity, p_verdict, 'feedback', p_prompt, p_prompt_verbatim);
+    perform record_observations(p_tenant_id, p_cache_id, jsonb_build_array(p_observation));
 
-    return case when p_verdict <> 'correct' then record_invalidation(p_cache_id, v_exact_key) end;
+    if p_verdict = 'correct' then
+        return null;
+    end if;
+
+    perform drop_aliases(p_tenant_id, array[p_entry_id]);
+    return record_invalidation(p_cache_id, v_exact_key);
 end
 $$;
 
-comment on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) is
-    'Notes a verdict on an answer; a wrong or stale one is not served any more. Returns the invalidation''s number, or null.';
-revoke all on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) from public;
-grant execute on function semcache.record_feedback(bigint, bigint, uuid, text, real, text, json) to semcache_app, semcache_worker;
+comment on function semcache.record_feedback(bigint, bigint, uuid, text, jsonb) is
+    'Notes a verdict on an answer, as record_observations does; a wrong or stale one is not served any more. Returns the invalidation''s number, or null.';
+revoke all on function semcache.record_feedback(bigint, bigint, uuid, text, jsonb) from public;
+grant execute on function semcache.record_feedback(bigint, bigint, uuid, text, jsonb) to semcache_app, semcache_worker;

@@ -42,6 +42,7 @@ declare
     v_expires_at timestamptz := now() + p_ttl_ms * interval '1 millisecond';
     v_known boolean;
     v_variant integer;
+    v_replaced uuid[];
 begin
     select c.epoch, c.changes
     into v_epoch, v_changes
@@ -90,18 +91,17 @@ begin
     limit 1;
 
     if v_known then
-        perform remove_entries(
-            p_tenant_id,
-            array(
-                select e.entry_id
-                from entry e
-                where e.tenant_id = p_tenant_id
-                  and e.cache_id = p_cache_id
-                  and e.exact_key = p_exact_key
-                  and e.attributes_key = p_attributes_key
-                  and e.variant = v_variant
-            )
+        v_replaced := array(
+            select e.entry_id
+            from entry e
+            where e.tenant_id = p_tenant_id
+              and e.cache_id = p_cache_id
+              and e.exact_key = p_exact_key
+              and e.attributes_key = p_attributes_key
+              and e.variant = v_variant
         );
+        perform drop_aliases(p_tenant_id, v_replaced);
+        perform remove_entries(p_tenant_id, v_replaced);
     end if;
 
     insert into output (tenant_id, payload, bytes, prompt_tokens, completion_tokens, cost_ms, answer_key)

@@ -22,7 +22,8 @@ left join lateral (
         o.prompt_tokens,
         o.completion_tokens,
         o.cost_ms,
-        o.answer_key
+        o.answer_key,
+        e.alias_of is not null as alias
     from semcache.entry e
     join semcache.output o using (output_id)
     where e.tenant_id = s.tenant_id

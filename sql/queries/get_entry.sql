@@ -6,6 +6,7 @@ select
     e.attributes,
     e.tags,
     e.provenance,
+    e.alias_of,
     e.pinned,
     e.quarantined_at,
     e.created_at,

@@ -1,4 +1,4 @@
--- Answers that somebody called wrong, with the prompts on both sides and how near they were.
+-- Served answers that were found wrong, by somebody or by an audit, with the prompts on both sides and how near they were.
 create or replace view semcache.false_hits
 with (security_invoker = true)
 as
@@ -17,7 +17,8 @@ join semcache.cache c using (cache_id)
 join semcache.tenant t on t.tenant_id = o.tenant_id
 left join semcache.entry e on e.entry_id = o.entry_id
 where o.verdict = 'wrong'
+  and (o.served or o.source = 'feedback')
 order by o.at desc;
 
-comment on view semcache.false_hits is 'Answers that somebody called wrong, with the prompts on both sides and how near they were.';
+comment on view semcache.false_hits is 'Served answers that were found wrong, by somebody or by an audit, with the prompts on both sides and how near they were.';
 grant select on semcache.false_hits to semcache_app, semcache_worker;

@@ -50,6 +50,7 @@ def test_an_entry_is_shown_as_it_was_stored(cache: Cache) -> None:
         "attributes": {"garden": "red"},
         "tags": ["b", "a"],
         "provenance": "client",
+        "aliasOf": None,
         "pinned": False,
         "quarantined": False,
         "expiresAt": None,

@@ -12,7 +12,7 @@ from processes import run, start
 from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 from schema_text import bodies, describe
-from sessions import open_session
+from sessions import feedback, open_session
 
 from service.errors import Code, SemcacheError
 from service.resources import migrations_dir
@@ -86,8 +86,8 @@ def test_down_to_the_first_schema_and_up_again_keeps_entries_and_feedback(empty_
     schema, texts = describe(empty_database_url), bodies(empty_database_url)
     app = open_session(empty_database_url, "acme")
     entry_id = app.store(features=Jsonb({"numbers": ["1"]}))["entry_id"]
-    judged = {"entry_id": entry_id, "verdict": "correct", "similarity": None, "prompt": "p", "prompt_verbatim": None}
-    app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, **judged)
+    said = feedback(entry_id, "correct")
+    app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, **said)
     migrate.downgrade(empty_database_url, "0001")
     assert (app.count("entry"), app.count("embedding"), app.count("observation")) == (1, 1, 1)
     migrate.upgrade(empty_database_url)

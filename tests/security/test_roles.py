@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from processes import run
 from sqlalchemy import make_url
-from stored import TENANT, VECTOR, Cached, cached
+from stored import TENANT, VECTOR, Cached, cached, key, verdict_on
 
 from service.errors import Code, SemcacheError
 from service.store import caches, embedders, entries, leases, migrate, requests, tenants
@@ -144,7 +144,9 @@ async def _everything_that_the_service_does(db: Database) -> None:
     await entries.change(
         db, cache, entry_id, ttl_ms=60_000, clear_ttl=False, tags=["a"], pinned=True, quarantined=False
     )
-    await entries.record_feedback(db, cache, entry_id, verdict="correct", similarity=1.0, prompt="?")
+    await entries.record_feedback(db, cache, verdict_on(entry_id))
+    await entries.alias(db, cache, entry_id, exact_key=key("another"), prompt="another")
+    await entries.scope_of(db, cache, entry_id)
     await requests.record(db, cache.tenant_id, [lookup_of(with_entry)])
     await caches.stats(db, cache, None)
     await caches.change_policy(db, cache, {"ttlMillis": 1000})

@@ -5,20 +5,12 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from sessions import Session, key
+from sessions import Session, feedback, key
 
 
 def judge(app: Session, entry_id: UUID, verdict: str) -> Any:
-    return app.call(
-        "record_feedback",
-        tenant_id=app.tenant_id,
-        cache_id=app.cache_id,
-        entry_id=entry_id,
-        verdict=verdict,
-        similarity="0.97",
-        prompt="what was asked",
-        prompt_verbatim=None,
-    )
+    said = feedback(entry_id, verdict, similarity=0.97, prompt="what was asked")
+    return app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, **said)
 
 
 @pytest.mark.parametrize(

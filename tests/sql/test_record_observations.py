@@ -1,31 +1,12 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from sessions import Session, key
-
-
-def observed(entry_id: UUID, **changes: Any) -> dict[str, Any]:
-    """An observation as the service sends it."""
-    return {
-        "entry_id": str(entry_id),
-        "request_id": str(uuid4()),
-        "similarity": 0.9,
-        "verdict": "correct",
-        "source": "shadow",
-        "rank": 0,
-        "signals": [0.9, 0.1],
-        "signals_version": 1,
-        "answer_key": key("answer").hex(),
-        "probability": None,
-        "served": False,
-        "policy": "calibrated",
-        "inclusion": 0.5,
-    } | changes
+from sessions import Session, key, observed
 
 
 def record(app: Session, *observations: dict[str, Any]) -> None:
@@ -49,3 +30,8 @@ def test_what_no_learner_could_use_is_refused(app: Session, bad: dict[str, Any])
     with pytest.raises(psycopg.errors.CheckViolation):
         record(app, observed(uuid4(), **bad))
     assert app.count("observation") == 0
+
+
+def test_a_prompt_that_text_cannot_hold_is_kept_as_json(app: Session) -> None:
+    record(app, observed(uuid4(), prompt="a\ufffd", prompt_verbatim='"a\\u0000"'))
+    assert app.one("select prompt_verbatim::text from semcache.observation") == '"a\\u0000"'

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from psycopg.types.json import Jsonb
-from sessions import Session
+from sessions import Session, feedback
 
 from service.resources import sql_dir
 
@@ -28,16 +28,8 @@ def used(app: Session) -> UUID:
     hit = lookup | {"outcome": "hit", "reason": "same_request", "entry_id": str(served), "served": True}
     miss = lookup | {"outcome": "miss", "reason": "below_threshold", "similarity": 0.7}
     app.call("record_requests", tenant_id=app.tenant_id, requests=Jsonb([hit, miss]))
-    app.call(
-        "record_feedback",
-        tenant_id=app.tenant_id,
-        cache_id=app.cache_id,
-        entry_id=wrong,
-        verdict="wrong",
-        similarity="0.97",
-        prompt="asked",
-        prompt_verbatim=None,
-    )
+    said = feedback(wrong, "wrong", similarity=0.97, prompt="asked")
+    app.call("record_feedback", tenant_id=app.tenant_id, cache_id=app.cache_id, **said)
     return UUID(str(served))
 
 
