@@ -194,6 +194,7 @@ QUALITY = [
     Panel(
         "The judge",
         {"{{question}}: {{said}}": rate("semcache_judgements_total", "question, said")}
+        | {"aliases made": rate("semcache_aliases_total")}
         | {"p95 in seconds": f"histogram_quantile(0.95, {rate('semcache_judge_seconds_bucket', 'le')})"},
         width=12,
     ),
