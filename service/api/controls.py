@@ -156,7 +156,11 @@ def _reading(source: _Source) -> dict[str, Any]:
         source.cache("s-maxage", _seconds),
         source.cache("s-max-age", _seconds),
     )
-    return {name: any(thrown) for name, thrown in switches.items()} | {"max_age": _strictest(min, ages)}
+    return {name: any(thrown) for name, thrown in switches.items()} | {
+        "max_age": _strictest(min, ages),
+        "stale_while_revalidate": directives.get("stale-while-revalidate"),
+        "stale_if_error": directives.get("stale-if-error"),
+    }
 
 
 def _directives(value: str) -> dict[str, float | None]:

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from service.cache.call import Call, Status, Told
 from service.cache.directory import OpenCache
-from service.cache.lookup import EXACT, SEMANTIC, Looked
+from service.cache.lookup import EXACT, SEMANTIC, STALE, Looked
 from service.cache.plan import Plan
 from service.cache.recorder import Request
 from service.cache.runtime import Runtime
 from service.store.tenants import Tenant
 
-_STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", None: "MISS"}
+_STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", STALE: "STALE", None: "MISS"}
 
 
 @dataclass(slots=True)

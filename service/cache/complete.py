@@ -18,8 +18,10 @@ from service.cache.lead import lead
 from service.cache.lookup import UPSTREAM_FAILED, Looked, look_up, look_up_stale, serve_withheld
 from service.cache.plan import Plan
 from service.cache.replies import relay, replay, shared
+from service.cache.revalidate import revalidate
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
+from service.policy.controls import tighten_stale
 from service.upstream.answer import Answer
 from service.upstream.client import UpstreamError
 
@@ -36,8 +38,8 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
     asked = await prepare(runtime, call)
     asked.decide()
     looked, plan, told = asked.looked, asked.plan, asked.told
-    if looked is not None and looked.answer is not None and told.status in ("HIT", "SEMANTIC-HIT"):
-        audit(runtime, asked)
+    if looked is not None and looked.answer is not None and told.status in ("HIT", "SEMANTIC-HIT", "STALE"):
+        (revalidate if told.status == "STALE" else audit)(runtime, asked)
         return _given(runtime, asked, looked.answer, told)
     if call.controls.only_if_cached:
         asked.note(runtime)
@@ -157,10 +159,13 @@ async def _failed(
 
 async def _stale(runtime: Runtime, asked: Asked) -> Looked | None:
     cache, plan = asked.cache, asked.plan
-    if cache is None or plan is None or not plan.reads or not cache.policy.stale_if_error_millis:
+    if cache is None or plan is None or not plan.reads:
+        return None
+    seconds = tighten_stale(cache.policy.stale_if_error_millis, asked.call.controls.stale_if_error)
+    if not seconds:
         return None
     try:
-        return await look_up_stale(runtime, cache, plan.ask, cache.policy.stale_if_error_millis / 1000)
+        return await look_up_stale(runtime, cache, plan.ask, seconds)
     except SemcacheError:
         return None
 

@@ -24,7 +24,7 @@ async def lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, sh
     """
     leads = False
     try:
-        leads = shared and await _takes_lead(runtime, asked, plan)
+        leads = shared and await takes_lead(runtime, asked, plan)
         if shared and not leads:
             flight.begin(None)
             return
@@ -65,7 +65,8 @@ async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exch
             asked.note(runtime, entry_id=entry_id, spent=exchange.spent, cost_ms=cost)
 
 
-async def _takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
+async def takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
+    """Whether this replica is to ask the model; False where another has stored the answer meanwhile."""
     if asked.cache is None or not runtime.db.up or runtime.coherence.alone:
         return True
     return await runtime.leadership.take(
@@ -77,4 +78,4 @@ async def _takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
     )
 
 
-__all__ = ["lead"]
+__all__ = ["lead", "takes_lead"]

@@ -24,9 +24,9 @@ from service.store import entries
 from service.store.rows import Found, ScopeRow
 from service.upstream.answer import Answer
 
-EXACT, SEMANTIC = "exact", "semantic"
+EXACT, SEMANTIC, STALE = "exact", "semantic", "stale"
 FILLING = "variants_filling"
-SAME_REQUEST, UPSTREAM_FAILED = "same_request", "upstream_failed"
+SAME_REQUEST, UPSTREAM_FAILED, REVALIDATING = "same_request", "upstream_failed", "revalidating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Ask:
     threshold: cosine, 0 to 1. decision: a policy that must accept a neighbour beside the cache's own. max_age: seconds.
     variants: how many answers are kept for one prompt, and pick which of them is wanted, from 0 on. client_answers:
     whether one that a client stored may be served. exploration: the share of semantic hits that is withheld, 0 to 1.
+    stale: for how many seconds after its end an answer may be served.
     """
 
     identity: Identity
@@ -48,14 +49,15 @@ class Ask:
     pick: int = 0
     client_answers: bool = True
     exploration: float = 0.0
+    stale: float = 0.0
 
 
 @dataclass(slots=True)
 class Looked:
     """What came of it. `found` and `answer` are set together, on a hit.
 
-    `strategy` is "exact" or "semantic" on a hit; `nearest` the similarity of the nearest entry that was looked at;
-    `age` in seconds; `stages` in milliseconds; `scope` is the scope as the database has it, None where it has none.
+    `strategy` is "exact", "semantic" or "stale" on a hit; `nearest` the similarity of the nearest entry that was looked
+    at; `age` in seconds; `stages` in milliseconds; `scope` is the scope as the database has it, None where it has none.
     `nearby` is there where the lookup came to neighbours; `withheld` is a semantic hit that is explored instead.
     """
 
@@ -128,7 +130,7 @@ async def look_up_stale(runtime: Runtime, cache: OpenCache, ask: Ask, seconds: f
     if answer is None:
         return None
     looked.found, looked.answer, looked.nearest = found[0], answer, 1.0
-    looked.age, looked.ttl = found[0].age, found[0].ttl
+    looked.age, looked.ttl = found[0].age, 0.0
     return looked
 
 
@@ -154,13 +156,16 @@ def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -
 async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, *, serve: bool) -> bool:
     mark = runtime.memory.mark
     with looked.stage("exact"):
-        looked.scope, found = await _find_exact(runtime, cache, ask)
+        looked.scope, found = await _find_exact(runtime, cache, ask, stale=ask.stale)
     chosen = _pick(found, ask) if serve else None
     answer = answer_of(chosen) if chosen else None
     if chosen is None or answer is None:
         if found and serve and ask.variants > 1:
             looked.reason = FILLING
         return False
+    if chosen.ttl is not None and chosen.ttl <= 0:
+        _serve(looked, chosen, answer, STALE, REVALIDATING, age=chosen.age, ttl=0.0)
+        return True
     if ask.variants == 1 and not chosen.alias:
         runtime.memory.remember_answer(
             cache.row.cache_id,
@@ -175,7 +180,7 @@ async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked,
 
 
 async def _find_exact(
-    runtime: Runtime, cache: OpenCache, ask: Ask, stale: float = 0.0
+    runtime: Runtime, cache: OpenCache, ask: Ask, *, stale: float
 ) -> tuple[ScopeRow | None, list[Found]]:
     return await entries.find_exact(
         runtime.db,
@@ -260,7 +265,7 @@ def _serve(
 ) -> None:
     looked.found, looked.answer, looked.strategy, looked.reason = found, answer, strategy, reason
     looked.age, looked.ttl = age, ttl
-    if strategy == EXACT:
+    if strategy != SEMANTIC:
         looked.nearest = 1.0
 
 

@@ -22,7 +22,7 @@ from service.identity.request import (
 )
 from service.identity.tier import Tier
 from service.policy.cache_policy import CachePolicy
-from service.policy.controls import Controls, tighten_mode, tighten_ttl
+from service.policy.controls import Controls, tighten_mode, tighten_stale, tighten_ttl
 from service.store.rows import CacheRow
 
 UNKNOWN_MODEL = "model_identity_unknown"
@@ -102,6 +102,7 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
         pick=_pick(call.fields, variants),
         client_answers=policy.client_answers,
         exploration=policy.exploration_rate if explores else 0.0,
+        stale=_stale(policy, controls) if explores else 0.0,
     )
     return Plan(cache.row, ask, bypass, controls.refresh, stores, ttl_ms)
 
@@ -130,6 +131,10 @@ def _strategies(policy: CachePolicy, controls: Controls, identity: Identity) -> 
 def _variants(policy: CachePolicy, controls: Controls, identity: Identity) -> int:
     """A caller may ask for more different answers, which means fewer hits, and never for fewer."""
     return max(policy.variants, controls.variants or 1) if identity.sampled else 1
+
+
+def _stale(policy: CachePolicy, controls: Controls) -> float:
+    return tighten_stale(policy.stale_while_revalidate_millis, controls.stale_while_revalidate)
 
 
 def _pick(fields: Mapping[str, Any], variants: int) -> int:

@@ -46,6 +46,7 @@ class Runtime:
     observer: Observer
     audits: Chores
     doubts: Chores
+    revalidations: Chores
     recorder: Recorder
     metrics: Metrics
     background: Background
@@ -69,7 +70,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.models.stop()
-        for chores in (self.audits, self.doubts, self.observer.chores):
+        for chores in (self.audits, self.doubts, self.revalidations, self.observer.chores):
             await chores.stop()
         await self.background.drain(GRACE)
         await self.upstream.aclose()
@@ -100,6 +101,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         observer=Observer(db, Comparer(embedder, judging), metrics),
         audits=Chores(at_once=2, most=2),
         doubts=Chores(at_once=2, most=256),
+        revalidations=Chores(at_once=8, most=1_000),
         recorder=Recorder(db, metrics, settings.usage_interval),
         metrics=metrics,
         background=background,

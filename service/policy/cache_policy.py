@@ -139,6 +139,11 @@ class CachePolicy(BaseModel):
     client_answers: bool = Field(True, description="whether the proxy serves answers that clients stored")
     trust_image_urls: bool = Field(False, description="whether a URL of an image stands for its content")
     shadow: bool = Field(False, description="decide and record, but always ask the model")
+    stale_while_revalidate_millis: Annotated[int, Field(ge=0, le=LONGEST_STALE_MS)] = Field(
+        0,
+        description="how long after its end an answer is still given to the same request, while the model is asked "
+        "in the background",
+    )
     stale_if_error_millis: Annotated[int, Field(ge=0, le=LONGEST_STALE_MS)] = Field(
         0, description="how long after its end an answer may stand in for a model that fails"
     )

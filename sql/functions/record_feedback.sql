@@ -1,4 +1,5 @@
--- Note a verdict on an answer. wrong quarantines the entry, stale ends its life; both at once, and its aliases go.
+-- Note a verdict on an answer. wrong quarantines the entry, stale ends its life, before any time for which an expired answer
+-- may be served; both at once, and its aliases go.
 -- Caller: feedback of the data API. Locks: the row, then record_invalidation's. Bound: one entry.
 -- Errors: SC405 when there is none, or it was flushed.
 
@@ -18,7 +19,7 @@ declare
 begin
     update entry e
     set quarantined_at = case when p_verdict = 'wrong' then coalesce(e.quarantined_at, now()) else e.quarantined_at end,
-        expires_at = case when p_verdict = 'stale' then least(e.expires_at, now()) else e.expires_at end
+        expires_at = case when p_verdict = 'stale' then least(e.expires_at, now() - interval '1 hour') else e.expires_at end
     from cache c
     where e.tenant_id = p_tenant_id
       and e.cache_id = p_cache_id

@@ -9,6 +9,7 @@ with stored as (
           and e.cache_id = %(cache_id)s
           and e.exact_key = %(exact_key)s
           and e.created_at > now() - make_interval(secs => %(since)s)
+          and (e.expires_at is null or e.expires_at > now())
     ) as landed,
     set_config('synchronous_commit', 'off', true)
 ),
