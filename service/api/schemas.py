@@ -429,3 +429,30 @@ class SimilarityView(View):
     nearest: list[NearView]
     verdicts: VerdictCounts
     thresholds: list[AtThresholdView]
+
+
+class NodeView(View):
+    node_id: int
+    entry_id: str | None = Field(description="the entry that answers it; null where none does")
+    prompt: str | None = Field(description="its first 200 characters; null where no entry has it")
+    answer: Literal["living", "dead", "quarantined", "none"]
+    score: float = Field(description="share of the measure over the whole cache, 0 to 1")
+    times_a_day: float = Field(description="how often it is asked; each time weighs half after a day")
+    seen: int
+    last_at: datetime | None
+
+
+class EdgeView(View):
+    from_node: int
+    to_node: int
+    share: float = Field(
+        description="of the times that the first was asked, how many the second followed within half an hour"
+    )
+    times_a_day: float
+    seen: int
+
+
+class GraphView(View):
+    cache_id: str
+    nodes: list[NodeView] = Field(description="the most central first")
+    edges: list[EdgeView] = Field(description="those between these nodes, the most frequent first")

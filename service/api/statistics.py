@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -14,6 +14,7 @@ from service.api.problems import RESPONSES
 from service.api.schemas import (
     AtThresholdView,
     CalibrationView,
+    GraphView,
     Instant,
     NearView,
     SimilarityView,
@@ -27,6 +28,7 @@ from service.cache.statistics import (
     Similarities,
     Traffic,
     read_calibrations,
+    read_graph,
     read_similarities,
     read_stats,
     read_traffic,
@@ -66,6 +68,18 @@ async def traffic(runtime: RuntimeOf, cache: CacheOf, window: WindowMillis = 900
 async def similarity(runtime: RuntimeOf, cache: CacheOf, window: WindowMillis = 86_400_000) -> Response:
     found = await read_similarities(runtime, cache, timedelta(milliseconds=window))
     return respond(_similarity(cache.row.name, found))
+
+
+@router.get("/graph", response_model=GraphView, summary="The most central requests, and what follows what in a session")
+async def graph(
+    runtime: RuntimeOf,
+    cache: CacheOf,
+    measure: Literal["popularity", "pagerank", "betweenness", "markov"] = "pagerank",
+    limit: Annotated[int, Query(ge=1, le=100)] = 12,
+) -> Response:
+    nodes, edges = await read_graph(runtime, cache, measure, limit)
+    shown = [row | {"entry_id": row["entry_id"] and row["entry_id"].hex} for row in nodes]
+    return respond(GraphView.model_validate({"cache_id": cache.row.name, "nodes": shown, "edges": edges}))
 
 
 def _traffic(name: str, found: Traffic) -> TrafficView:

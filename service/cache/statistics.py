@@ -9,7 +9,7 @@ from typing import Any
 from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.policy.sweep import AtThreshold, Nearest, sweep
-from service.store import caches, calibrations, requests
+from service.store import caches, calibrations, graph, requests
 from service.store.database import Row
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -71,6 +71,11 @@ async def read_calibrations(runtime: Runtime, cache: OpenCache) -> list[dict[str
     return await calibrations.stats(runtime.db, cache.row)
 
 
+async def read_graph(runtime: Runtime, cache: OpenCache, measure: str, limit: int) -> tuple[list[Row], list[Row]]:
+    """The most central nodes of the request graph and the edges between them, as the worker last computed them."""
+    return await graph.central(runtime.db, cache.row, measure=measure, limit=limit)
+
+
 def _by_reason(rows: list[Row]) -> dict[str, int]:
     return {row["reason"]: row["requests"] for row in rows}
 
@@ -79,6 +84,7 @@ __all__ = [
     "Similarities",
     "Traffic",
     "read_calibrations",
+    "read_graph",
     "read_similarities",
     "read_stats",
     "read_traffic",

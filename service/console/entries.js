@@ -68,10 +68,12 @@ function askedScope() {
   }
 }
 
+/** Show one entry; `judged`: what explain said of it. */
+export const openEntry = (id, judged) => attempt(async () => showEntry(await call("GET", [cache, "entries", id]), judged));
+
 function row(entry, facts, judged) {
-  const open = () => attempt(async () => showEntry(await call("GET", [cache, "entries", entry.id]), judged));
   return h("li", { "data-id": entry.id },
-    h("button", { type: "button", class: "row", onclick: open },
+    h("button", { type: "button", class: "row", onclick: () => openEntry(entry.id, judged) },
       h("span", { class: "prompt" }, entry.prompt),
       h("span", { class: "facts" }, marks(entry), facts)));
 }

@@ -2,7 +2,8 @@
 
 import { call, useKey } from "./api.js";
 import { h } from "./dom.js";
-import { openEntries, panel as entries } from "./entries.js";
+import { openEntries, openEntry, panel as entries } from "./entries.js";
+import { panel as graph, showGraph } from "./graph.js";
 import { forgetThreshold, panel as similarity, showSimilarity } from "./similarity.js";
 import { panels, showHeld, showTraffic } from "./traffic.js";
 
@@ -20,6 +21,7 @@ let timer = 0;
 let looks = 0;
 let asking = new AbortController();
 
+const watched = [...panels, similarity, graph];
 const windowMillis = () => Number(view.elements.window.value) * MINUTE;
 
 /** Begin: which caches are there, and everything of the one that the address names. */
@@ -33,7 +35,7 @@ async function start() {
     view.elements.cache.disabled = false;
     open();
   } catch (problem) {
-    [...panels, similarity, entries].forEach((panel) => panel.fail(problem));
+    [...watched, entries].forEach((panel) => panel.fail(problem));
     fail(problem);
   }
 }
@@ -51,7 +53,7 @@ async function allCaches() {
 
 /** Show the chosen cache from its beginning. */
 function open() {
-  [...panels, similarity].forEach((panel) => panel.wait());
+  watched.forEach((panel) => panel.wait());
   forgetThreshold();
   openEntries(view.elements.cache.value, askForKey);
   look(true);
@@ -66,7 +68,11 @@ async function look(anew = false) {
   try {
     if (anew || looks++ % SLOW === 0) {
       const since = new Date(Date.now() - windowMillis()).toISOString();
-      showHeld(await call("GET", [cache, "stats"], { query: { since }, signal }));
+      const [stats] = await Promise.all([
+        call("GET", [cache, "stats"], { query: { since }, signal }),
+        showGraph(cache, openEntry, signal),
+      ]);
+      showHeld(stats);
     }
     const [policy, traffic, near] = await Promise.all([
       call("GET", [cache], { signal }),
@@ -80,7 +86,7 @@ async function look(anew = false) {
     timer = setTimeout(look, windowMillis() / LOOKS);
   } catch (problem) {
     if (problem.name === "AbortError") return;
-    [...panels, similarity].forEach((panel) => panel.fail(problem));
+    watched.forEach((panel) => panel.fail(problem));
     fail(problem);
   }
 }

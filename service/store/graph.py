@@ -1,4 +1,4 @@
-"""The request graph: the log folded into it, and its centralities. `db` acts as the worker."""
+"""The request graph: the log folded into it, and its centralities. `db` acts as the worker, but for `central`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from service.store.database import Database
+from service.store.database import Database, Row
 from service.store.queries import query
-from service.store.rows import CacheId
+from service.store.rows import CacheId, CacheRow
 
 GAP = timedelta(minutes=30)  # between two requests of which one leads to the other
 MEASURES = ("popularity", "pagerank", "betweenness", "markov")
@@ -77,4 +77,15 @@ async def save(db: Database, grown: Grown, nodes: Sequence[int], scores: Mapping
         )
 
 
-__all__ = ["GAP", "MEASURES", "GraphRows", "Grown", "fold", "read", "save", "to_score", "trim"]
+async def central(db: Database, cache: CacheRow, *, measure: str, limit: int) -> tuple[list[Row], list[Row]]:
+    """A tenant's most central nodes by one of MEASURES and the edges between them: rows of `central_nodes` and
+    `edges_between`."""
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "measure": measure, "limit": limit}
+    async with db.tenant(cache.tenant_id) as connection:
+        nodes = await (await connection.execute(query("central_nodes"), values)).fetchall()
+        values["nodes"] = [row["node_id"] for row in nodes]
+        edges = await (await connection.execute(query("edges_between"), values)).fetchall()
+    return nodes, edges
+
+
+__all__ = ["GAP", "MEASURES", "GraphRows", "Grown", "central", "fold", "read", "save", "to_score", "trim"]

@@ -9,6 +9,7 @@ import httpx
 import psycopg
 import pytest
 from calls import Cache, assert_problem, new_cache
+from graphs import lead
 from running import Service
 
 from service.errors import Code
@@ -115,3 +116,28 @@ def test_a_cache_that_was_never_asked_has_no_figures_and_no_fault(cache: Cache, 
 def test_a_window_out_of_bounds_is_refused_by_name(cache: Cache, name: str, window: str) -> None:
     got = cache.http.get(f"{cache.path}/stats/{name}", params={"windowMillis": window})
     assert_problem(got, Code.INVALID_DATA, "windowMillis")
+
+
+def test_the_graph_tells_the_central_nodes_and_what_follows_what(cache: Cache, shared_service: Service) -> None:
+    first, second = (cache.store(prompt, "Unplug it first.") for prompt in (STORED, OTHER))
+    start, end = lead(shared_service.runtime.db.url, cache.name, STORED, OTHER)
+    found = figures(cache, "graph")
+    assert {row["entryId"]: (row["prompt"], row["answer"], row["score"]) for row in found["nodes"]} == {
+        first: (STORED, "living", 0.75 if found["nodes"][0]["entryId"] == first else 0),
+        second: (OTHER, "living", 0.75 if found["nodes"][0]["entryId"] == second else 0),
+    }
+    assert found["nodes"][0]["nodeId"] == end, "the central one comes first"
+    assert found["nodes"][0]["timesADay"] == pytest.approx(4, abs=0.01)
+    (between,) = found["edges"]
+    assert (between["fromNode"], between["toNode"]) == (start, end)
+    assert between["share"] == pytest.approx(0.5, abs=0.01)
+    cache.http.patch(f"{cache.entries}/{found['nodes'][0]['entryId']}", json={"quarantined": True})
+    (only,) = figures(cache, "graph", limit=1)["nodes"]
+    assert only["answer"] == "quarantined"
+    assert figures(cache, "graph", limit=1)["edges"] == []
+
+
+def test_a_graph_is_its_caches_own_and_a_measure_one_of_ours(cache: Cache) -> None:
+    assert figures(cache, "graph") == {"cacheId": cache.name, "nodes": [], "edges": []}
+    got = cache.http.get(f"{cache.path}/stats/graph", params={"measure": "degree"})
+    assert_problem(got, Code.INVALID_DATA, "measure")

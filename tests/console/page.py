@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 PATIENCE = 20
-PANELS = ("summary", "traffic", "latency", "similarity", "misses", "entries")
+PANELS = ("summary", "traffic", "latency", "similarity", "misses", "graph", "entries")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from calls import Cache, new_cache
 from console.conftest import look
 from console.page import Page
+from graphs import lead
 from processes import run
 from running import Service
 
@@ -98,6 +99,22 @@ def test_an_entry_is_looked_at_pinned_quarantined_and_deleted_by_keys(shown: Pag
     shown.press("Delete for good")
     shown.until(lambda: not shown.all("dialog[open]"))
     assert used.listed() == []
+
+
+def test_the_graph_tells_what_follows_what_and_opens_entries(shown: Page, used: Cache, shared_service: Service) -> None:
+    shown.shows("#graph", "No sessions yet")
+    used.store(OTHER, "Both.")
+    lead(shared_service.runtime.db.url, used.name, STORED, OTHER)
+    shown.open(shared_service.base, used).loaded()
+    shown.shows("#graph li.lit", OTHER, "4.0 a day")
+    shown.run("document.querySelector('#graph li:last-child button').focus()")
+    shown.shows("#graph .readout", f"Then: {OTHER} (50.0 %)")
+    assert len(shown.all("#graph path.lit")) == 1
+    shown.keys(ENTER)
+    shown.shows("#entry", "Unplug it first.")
+    shown.keys(ESCAPE)
+    shown.find("#graph select").send_keys("B")
+    shown.shows("#graph li:first-child", STORED)
 
 
 def test_a_dialog_closes_by_escape_and_gives_the_focus_back(shown: Page) -> None:
