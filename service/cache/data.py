@@ -14,6 +14,7 @@ from service.cache.doubts import judge_later
 from service.cache.explain import Explanation
 from service.cache.explain import explain as explain_ask
 from service.cache.lookup import EXACT, SEMANTIC, Ask, Looked, look_up
+from service.cache.observe import observe
 from service.cache.recorder import Request
 from service.cache.runtime import Runtime
 from service.cache.second_stage import look_twice
@@ -26,6 +27,8 @@ from service.policy.decision import Policy
 from service.store import entries
 from service.store.rows import EntryRow
 from service.upstream.answer import text_answer
+
+AWAITED = 600.0  # seconds from a search that missed to a store that answers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
         await look_twice(runtime, cache, ask, looked)
         if looked.found is None:
             judge_later(runtime, cache, ask, looked)
+            _await_answer(runtime, cache, ask, looked)
     except SemcacheError as error:
         _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
         raise
@@ -99,8 +103,24 @@ async def store(
             ttl_ms=ttl_ms,
         )
         if (kept := await store_answer(runtime, cache, new)) is not None:
+            _learn(runtime, cache, new)
             return kept
         cache = await reopen_cache(runtime, cache.tenant, cache.row.name)
+
+
+def _await_answer(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:
+    """Keep in mind what stood near: if the caller stores an answer soon, it is the fresh one to compare with."""
+    if looked.nearby is not None and looked.nearby.found:
+        size = sum(len(found.payload) for found in looked.nearby.found)
+        runtime.missed.confirm((cache.row.cache_id, ask.identity.exact_key), looked, size)
+
+
+def _learn(runtime: Runtime, cache: OpenCache, new: New) -> None:
+    name = cache.row.cache_id, new.identity.exact_key
+    looked = runtime.missed.within(name, AWAITED)
+    runtime.missed.deny(name)
+    if isinstance(looked, Looked):
+        observe(runtime, cache, Ask(new.identity), looked, new.answer)
 
 
 async def read_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> EntryRow:

@@ -20,12 +20,17 @@ from service.upstream.answer import Answer
 
 
 def observe_fresh(runtime: Runtime, asked: Asked, fresh: Answer) -> None:
-    """Let the stored answers near a request that asked the model be compared with the fresh one, as a draw says."""
-    cache, plan, looked = asked.cache, asked.plan, asked.looked
-    if cache is None or plan is None or looked is None or not comparable(cache, plan.ask):
-        return
-    sighting = sighting_of(cache, plan.ask, looked)
-    drawn = _draw(cache, looked, shadow=asked.shadow)
+    """Learn from the model's answer to a request."""
+    if asked.cache is not None and asked.plan is not None and asked.looked is not None:
+        observe(runtime, asked.cache, asked.plan.ask, asked.looked, fresh, shadow=asked.shadow)
+
+
+def observe(
+    runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, fresh: Answer, *, shadow: bool = False
+) -> None:
+    """Let the stored answers near a request be compared with a fresh one, as a draw says."""
+    sighting = sighting_of(cache, ask, looked) if comparable(cache, ask) else None
+    drawn = _draw(cache, looked, shadow=shadow)
     if sighting is not None and sighting.near and drawn is not None:
         source, chance = drawn
         runtime.observer.observe_later(sighting, fresh.said, cache.policy.compare, source, chance)
@@ -75,4 +80,4 @@ def nearby_sighting(cache: OpenCache, nearby: Nearby, served: UUID | None = None
     return Sighting(cache.row, nearby.query.text, near, nearby.decision.policy, nearby.embedder_id, served)
 
 
-__all__ = ["comparable", "hit_inclusion", "nearby_sighting", "observe_fresh", "sighting_of"]
+__all__ = ["comparable", "hit_inclusion", "nearby_sighting", "observe", "observe_fresh", "sighting_of"]

@@ -29,6 +29,7 @@ from service.telemetry.metrics import Metrics
 from service.upstream.answer import Endpoint
 from service.upstream.client import UpstreamClient
 
+MISSED_BYTES = 16 * 2**20  # searches that missed, kept until their callers store an answer
 GRACE = 3.0  # seconds that calls to the model have at shutdown to end and be stored
 
 
@@ -57,6 +58,7 @@ class Runtime:
     leadership: Leadership
     sessions: Sessions
     known_keys: Recent[Tenant]
+    missed: Recent[object]
     patience: dict[Endpoint, Patience]
 
     async def start(self) -> None:
@@ -112,6 +114,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         leadership=leadership,
         sessions=Sessions(),
         known_keys=Recent(),
+        missed=Recent(MISSED_BYTES),
         patience={name: Patience(settings.lookup_deadline, settings.database_timeout) for name in get_args(Endpoint)},
     )
 

@@ -14,13 +14,13 @@ MOST = 10_000
 
 
 class Recent(Generic[V]):
-    """Values with the time when they were last confirmed."""
+    """Values with the time when they were last confirmed, together of at most `max_bytes` as their sizes say."""
 
-    def __init__(self) -> None:
-        self._values: Lru[Hashable, tuple[V, float]] = Lru(MOST, MOST)
+    def __init__(self, max_bytes: int = MOST) -> None:
+        self._values: Lru[Hashable, tuple[V, float]] = Lru(MOST, max_bytes)
 
-    def confirm(self, name: Hashable, value: V) -> None:
-        self._values.put(name, (value, time.monotonic()), 1)
+    def confirm(self, name: Hashable, value: V, size: int = 1) -> None:
+        self._values.put(name, (value, time.monotonic()), size)
 
     def deny(self, name: Hashable) -> None:
         self._values.pop(name)
