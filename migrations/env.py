@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import cast
 
 import psycopg
@@ -31,7 +32,8 @@ set role semcache_worker;
 select exists (select from semcache.entry);
 """
 FORGET = "delete from semcache.sql_file"  # a downgrade drops and changes functions: the next upgrade applies them anew
-LOCK = "select pg_advisory_lock(hashtextextended('semcache.migrate', 0))"
+LOCK = "select pg_try_advisory_lock(hashtextextended('semcache.migrate', 0))"
+PAUSE = 0.1  # seconds between tries
 
 
 without_comments = Rewriter()
@@ -93,6 +95,13 @@ def may_drop_entries(driver: psycopg.Connection[tuple[str, bytes]]) -> bool:
     return cursor.fetchone() == (False,)
 
 
+def wait_for_turn(driver: psycopg.Connection[tuple[str, bytes]]) -> None:
+    """One run at a time. Whoever waits holds no snapshot, for which a concurrent index build would wait in turn."""
+    while driver.execute(LOCK).fetchone() != (True,):
+        driver.rollback()
+        time.sleep(PAUSE)
+
+
 def run_offline() -> None:
     """Print the SQL instead of running it."""
     configure(dialect_name="postgresql", literal_binds=True, dialect_opts={"paramstyle": "named"})
@@ -119,7 +128,7 @@ def run_online(connection: Connection) -> None:
     configure(connection=connection, on_version_apply=watch)
     driver = cast("psycopg.Connection[tuple[str, bytes]]", connection.connection.driver_connection)
     if moves():
-        driver.execute(LOCK)
+        wait_for_turn(driver)
         for setting in TIMEOUTS:
             driver.execute(setting)
         driver.execute(BOOTSTRAP)

@@ -1,7 +1,5 @@
 -- What the cache learns from: features of prompts, labelled observations, and what is fitted on them.
 
-drop function if exists store_entry(bigint, bigint, bigint, bigint, bytea, bytea, text, json, jsonb, text[], text, bigint, json, integer, integer, real, integer, halfvec, integer);
-
 alter table output add column answer_key bytea check (octet_length(answer_key) = 32);
 
 comment on column output.answer_key is 'SHA-256 of the normalised answer: entries with equal keys say the same. Null where it is not known.';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -188,9 +189,22 @@ def test_check_changes_nothing_in_an_empty_database(empty_database_url: str) -> 
     assert column(empty_database_url, "select 1 from pg_catalog.pg_namespace where nspname = 'semcache'") == []
 
 
+def statements(script: str) -> Iterator[str]:
+    """One after the other, as psql sends them."""
+    lines: list[str] = []
+    is_quoted = False
+    for line in script.splitlines():
+        lines.append(line)
+        is_quoted ^= line.count("$$") % 2 == 1
+        if line.endswith(";") and not is_quoted:
+            yield "\n".join(lines)
+            lines = []
+
+
 def test_offline_sql_makes_the_same_schema(empty_database_url: str, database_url: str) -> None:
     with psycopg.connect(empty_database_url, autocommit=True) as connection:
-        connection.execute(migrate.offline_sql())
+        for statement in statements(migrate.offline_sql()):
+            connection.execute(statement.encode())
     assert describe(empty_database_url) == describe(database_url)
     assert bodies(empty_database_url) == bodies(database_url)
     assert not migrate.state(empty_database_url).behind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 from schema_text import COMMITTED, describe
 
+RELEASED = COMMITTED.with_name("released.txt")
 UNCOMMENTED = """
 select c.relname || coalesce('.' || a.attname, '')
 from pg_catalog.pg_class c
@@ -32,6 +33,13 @@ where c.relispartition
 
 def test_the_schema_is_the_committed_one(database_url: str) -> None:
     assert describe(database_url) == COMMITTED.read_text(), "`make schema` writes the file anew"
+
+
+def test_functions_that_a_released_service_calls_stay() -> None:
+    released = [line for line in RELEASED.read_text().splitlines() if not line.startswith("#")]
+    described = COMMITTED.read_text()
+    assert released
+    assert [function for function in released if f"function {function} returns" not in described] == []
 
 
 def test_every_table_column_view_and_function_is_explained(database_url: str) -> None:
