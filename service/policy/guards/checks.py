@@ -37,6 +37,7 @@ class Guard(StrEnum):
     LETTER_CASE = "letter_case"
     ACCENTS = "accents"
     SYMBOLS = "symbols"
+    MOMENT = "moment"
     WORDING = "wording"
 
 
@@ -73,6 +74,7 @@ _RULES = MappingProxyType(
         Guard.LETTER_CASE: literal_rules.letter_case,
         Guard.ACCENTS: literal_rules.accents,
         Guard.SYMBOLS: literal_rules.symbols,
+        Guard.MOMENT: meaning_rules.moment,
         Guard.WORDING: meaning_rules.wording,
     }
 )

@@ -287,6 +287,9 @@ MOMENTS = _words(
     """today tomorrow yesterday tonight noon midday midnight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""
 )
+# What is true at the moment of asking, and perhaps no more at the next.
+PRESENT = _words("today tonight tomorrow current currently latest nowadays")
+PRESENT_CHINESE = _words("今天 今晚 明天 现在 目前 当前 最新 如今")
 
 HUMAN_LANGUAGES = _words(
     """arabic basque bengali bulgarian catalan chinese croatian czech danish dutch english estonian finnish french

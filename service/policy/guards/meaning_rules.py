@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
 from service.policy.guards.features import Features
+from service.policy.guards.lexicon import PRESENT, PRESENT_CHINESE
 from service.policy.guards.negation import HEADLESS, INABILITY
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.synonyms import synonymous
@@ -95,20 +96,35 @@ def _initials(a: Sequence[str], b: Sequence[str]) -> bool:
     return False
 
 
+def moment(c: Contrast) -> Finding:
+    """Both ask about the moment at which they are asked, and that of the stored one has passed."""
+    a, b = _moments(c.query), _moments(c.stored)
+    if not a or not b or c.query.cased == c.stored.cased:
+        return None
+    return Outcome.GRAY, show(a, [f"{word} then" for word in b])
+
+
+def _moments(features: Features) -> list[str]:
+    words = [w.lower() for w in features.cased] + list(features.dates)
+    written = "".join(features.cased)
+    return [w for w in words if w in PRESENT] + [w for w in PRESENT_CHINESE if w in written]
+
+
 def wording(c: Contrast) -> Finding:
-    """Content words of one side replaced by unrelated ones in the same frame."""
+    """Content words of one side replaced by as many unrelated ones in the same frame. Fewer or more are another way to
+    say it more often than another question: take place, happen."""
     if not c.shared or _collapsed(c.query.frame) != _collapsed(c.stored.frame):
         return None
     words = [w for w in c.query_only if w[0] not in _LITERAL]
     others = [w for w in c.stored_only if w[0] not in _LITERAL]
     left, right = _unrelated(words, others), _unrelated(others, words)
-    if left and right and max(len(left), len(right)) <= _SLOT:
+    if 0 < len(left) == len(right) <= _SLOT:
         return Outcome.GRAY, show(left, right)
     return None
 
 
 def _collapsed(frame: Sequence[str]) -> list[str]:
-    """The frame with neighbouring content words as one slot: Berlin and New York fill the same."""
+    """The frame with neighbouring content words as one slot."""
     return [word for i, word in enumerate(frame) if word != "_" or i == 0 or frame[i - 1] != "_"]
 
 

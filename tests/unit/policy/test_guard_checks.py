@@ -61,11 +61,16 @@ APART = [
     (Guard.SYMBOLS, "Is A ⊂ B or not?", "Is A ⊄ B or not?"),
     (Guard.SYMBOLS, "What is \u202e for?", "What is \ufeff for?"),
     (Guard.SYMBOLS, "Wave 👋🏻 back", "Wave 👋🏿 back"),
+    (Guard.MOMENT, "What is today's price of gold?", "What is the current gold price?"),
+    (Guard.MOMENT, "今天的金价是多少", "现在的黄金价格是多少"),
     (Guard.WORDING, "Can a hamster eat carrots?", "Can a parrot eat carrots?"),
 ]
 
 ALIKE = [
     ("How do I prune a rose?", "How can I prune a rose?"),
+    ("When did the fair take place?", "When did the fair happen?"),
+    ("What is the weather today?", "What is the weather today?"),
+    ("Why was the bridge closed today?", "Why was the bridge closed?"),
     ("What is the tallest tree?", "Please tell me, what's the tallest tree?"),
     ("Could you describe how glaciers move?", "Can you describe how glaciers move?"),
     ("What do I pay for $5k?", "What do I pay for 5,000 dollars?"),
