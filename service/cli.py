@@ -11,6 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from service.commands import calibrate, db, doctor, keys, psql, serve, transfer
+from service.commands.report.command import report
 from service.errors import SemcacheError
 from service.resources import version
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("calibrate")(calibrate.calibrate)
+app.command("report")(report)
 app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(psql.psql)
 app.command("doctor")(doctor.doctor)
 app.command("import")(transfer.import_lines)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from service.commands.ago import ago
 from service.commands.labels import read_pairs, sample
 from service.commands.plot import plot
 from service.commands.target import DatabaseUrl, DataDir, read_settings
@@ -28,8 +28,6 @@ from service.store.database import Database
 from service.store.rows import InvalidationId
 
 MOST = 200_000  # labelled candidates that are read
-_SINCE = re.compile(r"(\d{1,4})([dhm])")
-_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 Halves = tuple[Sample, Sample]
 
@@ -69,7 +67,7 @@ def calibrate(  # noqa: PLR0917 - typer makes flags of them, none is positional 
     if pairs is not None:
         earlier, later = asyncio.run(sample(settings, read_pairs(pairs), in_order=in_order))
     else:
-        earlier, later = _observed(settings, tenant, cache, _ago(since))
+        earlier, later = _observed(settings, tenant, cache, ago(since))
     rows = compare(earlier, later, wanted)
     choose = choose_calibrated if decision == "calibrated" else _threshold(guards)
     choice = choose(earlier, later, wanted)
@@ -88,13 +86,6 @@ def _require_libraries(plot_file: Path | None) -> None:
         raise SemcacheError(Code.INTERNAL, 'fitting needs scikit-learn: pip install "pgsemcache[learn]"')
     if plot_file is not None and find_spec("matplotlib") is None:
         raise SemcacheError(Code.INTERNAL, '--plot needs matplotlib: pip install "pgsemcache[plots]"')
-
-
-def _ago(text: str) -> datetime:
-    found = _SINCE.fullmatch(text)
-    if found is None:
-        raise SemcacheError(Code.INVALID_DATA, "--since: must be a number with d, h or m: 7d, 12h, 30m")
-    return datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def _threshold(guards: bool) -> Callable[[Sample, Sample, Budget], Choice]:

@@ -18,12 +18,16 @@ T = TypeVar("T")
 
 
 def run(
-    settings: Settings, work: Callable[[Database], Awaitable[T]], invalidation: Callable[[T], InvalidationId | None]
+    settings: Settings,
+    work: Callable[[Database], Awaitable[T]],
+    invalidation: Callable[[T], InvalidationId | None],
+    *,
+    role: str = "semcache_app",
 ) -> T:
-    """Do the work, and wait until every replica has followed what it invalidated."""
+    """Do the work in this role, and wait until every replica has followed what it invalidated."""
 
     async def job(url: str) -> T:
-        db = Database(url, Limits(pool_min=1, pool_max=2))
+        db = Database(url, Limits(pool_min=1, pool_max=2), role=role)
         await db.open()
         try:
             result = await work(db)
