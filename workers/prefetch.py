@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 from service.cache.ahead import ask_ahead
@@ -13,17 +13,19 @@ from service.cache.runtime import Runtime, build_runtime
 from service.settings import Settings
 from service.store import prefetch as store
 from service.store.database import Database, Limits
-from service.store.prefetch import Terms
+from service.store.prefetch import Claim, Terms, Totals
 from service.upstream.client import UpstreamError
 from service.upstream.load import read_load
 
 
 @dataclass(frozen=True, slots=True)
 class Prefetched:
-    """How often each outcome came, and why the run ended: nothing_kept, no_room, no_candidate, busy or time."""
+    """How often each outcome came, why the run ended (nothing_kept, no_room, no_candidate, busy or time), and what came
+    of all in the last month."""
 
-    outcomes: dict[str, int] = field(default_factory=dict)
-    ended: str = "nothing_kept"
+    ended: str
+    outcomes: dict[str, int]
+    month: Totals
 
 
 async def run_once(db: Database, settings: Settings) -> Prefetched:
@@ -31,38 +33,41 @@ async def run_once(db: Database, settings: Settings) -> Prefetched:
 
     A run that is killed leaves at most one request noted as asked, which counts against the budget and rests.
     """
+    outcomes: Counter[str] = Counter()
     models = await store.models(db)
-    if not models:
-        return Prefetched()
+    ended = await _ask_on(db, settings, models, outcomes) if models else "nothing_kept"
+    return Prefetched(ended, dict(outcomes), await store.totals(db))
+
+
+async def _ask_on(db: Database, settings: Settings, models: list[str], outcomes: Counter[str]) -> str:
     door = Database(db.url, Limits(pool_min=1, pool_max=4, timeout=settings.database_timeout))
     await door.verify()
     runtime = build_runtime(settings, door)
     until = time.monotonic() + settings.prefetch_interval
-    outcomes: Counter[str] = Counter()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(runtime.stop)
         while time.monotonic() < until:
             room = await _with_room(runtime, models)
             if not room:
-                return Prefetched(outcomes, "no_room")
+                return "no_room"
             claim = await store.claim(db, room, _terms(settings))
             if claim is None:
-                return Prefetched(outcomes, "no_candidate")
+                return "no_candidate"
             if not outcomes:
                 await runtime.start()
-            came = await ask_ahead(runtime, claim)
-            await store.end(
-                db,
-                claim.prefetch_id,
-                outcome=came.outcome,
-                entry_id=came.entry_id,
-                tokens=came.tokens,
-                cost_ms=came.cost_ms,
-            )
-            outcomes[came.outcome] += 1
-            if came.outcome == "busy":
-                return Prefetched(outcomes, "busy")
-    return Prefetched(outcomes, "time")
+            outcome = await _ask(runtime, db, claim)
+            outcomes[outcome] += 1
+            if outcome == "busy":
+                return "busy"
+    return "time"
+
+
+async def _ask(runtime: Runtime, db: Database, claim: Claim) -> str:
+    came = await ask_ahead(runtime, claim)
+    await store.end(
+        db, claim.prefetch_id, outcome=came.outcome, entry_id=came.entry_id, tokens=came.tokens, cost_ms=came.cost_ms
+    )
+    return came.outcome
 
 
 async def _with_room(runtime: Runtime, models: list[str]) -> dict[str, bytes]:

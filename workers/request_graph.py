@@ -11,7 +11,7 @@ import numpy as np
 from service.store import graph as store
 from service.store.database import Database
 from service.store.graph import GraphRows, Grown
-from workers.graph.centrality import MEASURES
+from workers.graph.centrality import measure
 from workers.graph.model import make_graph
 
 BATCH = 2_000
@@ -51,7 +51,7 @@ async def _score(db: Database, grown: Grown) -> None:
 def _measure(rows: GraphRows) -> tuple[list[int], dict[str, list[float]]]:
     numbers, graph = make_graph(rows.nodes, rows.edges)
     active = np.array(rows.sessions, dtype=np.float64)
-    return numbers, {name: measure(graph, active).tolist() for name, measure in MEASURES.items()}
+    return numbers, {name: scores.tolist() for name, scores in measure(graph, active, rows.coming).items()}
 
 
 __all__ = ["Kept", "run_once"]

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.prefetching.traces import GAP, Request, Trace
-from workers.graph.centrality import MEASURES
+from workers.graph.centrality import OF_THE_GRAPH, STEPS, markov, popularity
 from workers.graph.model import Graph
 
 TICK = 60.0  # seconds
 SCORED_EVERY = 10  # ticks
 HALF_LIFE = 86_400.0
 SUPPORT = 2
-STEPS = 3
 
 Shares = NDArray[np.float32]
 
@@ -65,7 +64,7 @@ def foresee(trace: Trace) -> tuple[dict[str, Shares], NDArray[np.float64]]:
     ticks = int(trace.requests[-1].at // TICK) + 2
     past, queue = Past(trace), iter(trace.requests)
     shares: dict[str, Shares] = {
-        name: np.zeros((ticks, trace.nodes), dtype=np.float32) for name in (*MEASURES, "ppm-2", "random")
+        name: np.zeros((ticks, trace.nodes), dtype=np.float32) for name in (*OF_THE_GRAPH, "markov", "ppm-2", "random")
     }
     rates, draw = np.zeros(ticks), np.random.default_rng(3)
     following = next(queue, None)
@@ -77,37 +76,30 @@ def foresee(trace: Trace) -> tuple[dict[str, Shares], NDArray[np.float64]]:
             following = next(queue, None)
         if tick % SCORED_EVERY == 0:
             graph = past.graph()
-            for name in ("popularity", "pagerank", "betweenness"):
-                shares[name][tick] = MEASURES[name](graph, graph.starts)
-        else:
-            for name in ("popularity", "pagerank", "betweenness"):
-                shares[name][tick] = shares[name][tick - 1]
+        for name, of in OF_THE_GRAPH.items():
+            shares[name][tick] = shares[name][tick - 1] if tick % SCORED_EVERY else of(graph)
         rates[tick] = _rate(past.visits.sum(), now)
-        _look_ahead(past, graph, now, tick, shares)
+        _look_ahead(past, graph, tick, rates[tick] * GAP, shares)
         shares["random"][tick] = draw.random(trace.nodes) * (past.visits > 0)
     return shares, rates
 
 
-def _look_ahead(past: Past, graph: Graph, now: float, tick: int, shares: dict[str, Shares]) -> None:
+def _look_ahead(past: Past, graph: Graph, tick: int, coming: float, shares: dict[str, Shares]) -> None:
     """From where the sessions under way stand: one request of memory, and two where such a pair was seen."""
-    active, at_node = past.active(now), np.zeros(past.nodes)
-    second, rest = np.zeros(past.nodes), np.zeros(past.nodes)
-    for turns in active:
-        at_node[turns[-1]] += 1
+    last, second, rest = np.zeros(past.nodes), np.zeros(past.nodes), np.zeros(past.nodes)
+    for turns in past.active(tick * TICK):
+        last[turns[-1]] += 1
         after = past.pairs.get((turns[0], turns[1]), {}) if len(turns) == 2 else {}
-        if after:
-            total = sum(after.values())
-            for node, weight in after.items():
-                second[node] += weight / total
-        else:
-            rest[turns[-1]] += 1
-    if active:
-        shares["markov"][tick] = MEASURES["markov"](graph, at_node)
-        mass, expected = second + graph.step(rest), np.zeros(past.nodes)
-        for _ in range(STEPS):
-            expected += mass
-            mass = graph.step(mass)
-        shares["ppm-2"][tick] = expected / expected.sum() if expected.sum() else expected
+        total = sum(after.values())
+        for node, weight in after.items():
+            second[node] += weight / total
+        rest[turns[-1]] += not after
+    shares["markov"][tick] = markov(graph, last, coming)
+    mass, expected = second + graph.step(rest), coming * popularity(graph)
+    for _ in range(STEPS):
+        expected = expected + mass
+        mass = graph.step(mass)
+    shares["ppm-2"][tick] = expected / (expected.sum() or 1)
 
 
 def _rate(visits: float, now: float) -> float:

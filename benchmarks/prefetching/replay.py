@@ -16,7 +16,7 @@ BURST = 3.0  # calls that may be saved up
 
 @dataclass
 class Outcome:
-    """What came of the requests after the prefix: by session, hits and requests; and of the calls ahead."""
+    """What came of the requests that count: by session, hits and requests; and of the calls ahead."""
 
     hits: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
@@ -40,32 +40,35 @@ class Outcome:
 class Cache:
     """Answers by node: until when each lives (-inf: never stored), and which were asked ahead and not yet used."""
 
-    def __init__(self, trace: Trace, ttl: float, begin: float) -> None:
-        self.ttl, self.begin = ttl, begin
+    def __init__(self, trace: Trace, ttl: float, counted: tuple[float, float]) -> None:
+        self.ttl, self.counted = ttl, counted
         self.ends = np.full(trace.nodes, -np.inf)
         self.tokens = np.zeros(trace.nodes, dtype=np.int64)
         self.unused: dict[int, float] = {}
         self.outcome = Outcome()
 
+    def counts(self, at: float) -> bool:
+        return self.counted[0] <= at < self.counted[1]
+
     def ask_ahead(self, node: int, now: float) -> None:
         self.ends[node] = now + self.ttl
         self.unused.pop(node, None)
-        if now >= self.begin:
+        if self.counts(now):
             self.outcome.ahead += 1
             self.outcome.tokens_ahead += int(self.tokens[node])
             self.unused[node] = now
 
     def request(self, at: float, node: int, session: str, tokens: int) -> bool:
         """Whether it is a hit."""
-        hit, self.tokens[node] = bool(self.ends[node] > at), tokens
+        hit = bool(self.ends[node] > at)
         if hit and node in self.unused:
             self.outcome.used += 1
-            self.outcome.tokens_used += tokens
+            self.outcome.tokens_used += int(self.tokens[node])
             self.outcome.leads.append(at - self.unused.pop(node))
         if not hit:
-            self.ends[node] = at + self.ttl
+            self.ends[node], self.tokens[node] = at + self.ttl, tokens
             self.unused.pop(node, None)
-        if at >= self.begin:
+        if self.counts(at):
             out = self.outcome
             out.asked[session] = out.asked.get(session, 0) + 1
             out.hits[session] = out.hits.get(session, 0) + hit
@@ -74,13 +77,19 @@ class Cache:
 
 
 def replay(
-    trace: Trace, ttl: float, begin: float, *, shares: Shares | None, rates: NDArray[np.float64], calls: float
+    trace: Trace,
+    ttl: float,
+    counted: tuple[float, float],
+    *,
+    shares: Shares | None,
+    rates: NDArray[np.float64],
+    calls: float,
 ) -> Outcome:
     """Ask ahead up to `calls` times a second on average, the best by these shares first; None: whoever the future says.
 
-    What counts begins at `begin`. A request's chance is as in sql/functions/claim_prefetch.sql.
+    counted: the seconds from and to which outcomes count. A request's chance is as in sql/functions/claim_prefetch.sql.
     """
-    cache, saved, tick = Cache(trace, ttl, begin), 0.0, 0
+    cache, saved, tick = Cache(trace, ttl, counted), 0.0, 0
     coming = _coming(trace) if shares is None else None
     for request in trace.requests:
         while tick * TICK <= request.at:
@@ -98,9 +107,9 @@ def replay(
     return cache.outcome
 
 
-def replay_refresh_on_hit(trace: Trace, ttl: float, begin: float, *, part: float) -> Outcome:
+def replay_refresh_on_hit(trace: Trace, ttl: float, counted: tuple[float, float], *, part: float) -> Outcome:
     """A hit in the last `part` of an answer's life asks for it anew, which extends it: no graph is needed."""
-    cache = Cache(trace, ttl, begin)
+    cache = Cache(trace, ttl, counted)
     for request in trace.requests:
         left = cache.ends[request.node] - request.at
         if cache.request(request.at, request.node, request.session, request.tokens) and left < part * ttl:

@@ -85,7 +85,7 @@ comment on column centrality.cache_id is 'The cache of the node.';
 comment on column centrality.popularity is 'Share of the decayed visits.';
 comment on column centrality.pagerank is 'Share of the visits of a walk over the transitions that restarts where sessions start.';
 comment on column centrality.betweenness is 'Share of the likeliest paths that lead through it, estimated from sampled sources.';
-comment on column centrality.markov is 'Share of the next steps expected of the sessions under way.';
+comment on column centrality.markov is 'Share of the requests expected soon: those that follow in the sessions under way, and all others as ever.';
 
 create table request_graph (
     cache_id bigint primary key references cache on delete cascade,

@@ -35,6 +35,7 @@ def downgrade() -> None:
         "drop function if exists claim_prefetch("
         "text[], bytea[], text, interval, interval, double precision, bigint, bigint)"
     )
+    op.execute("drop function if exists requests_a_second(bigint)")
     op.execute("drop table prefetch, request_body")
     op.execute(
         "revoke insert (tenant_id, cache_id, request_key, exact_key), update (exact_key) on node from semcache_app"

@@ -57,6 +57,11 @@ SHOWN = {
     "semcache_task_ended_timestamp_seconds": Shown("When a worker's task last ended, by Unix time.", ("task",)),
     "semcache_task_seconds": Shown("Time of the last run of a worker's task.", ("task",)),
     "semcache_tightened_caches": Shown("Caches that an alarm of drift made stricter within a week."),
+    "semcache_prefetches": Shown(
+        "Answers asked for ahead in the last month, by what came of them: used, wasted, waiting, failed, …",
+        ("outcome",),
+    ),
+    "semcache_prefetch_tokens": Shown("Tokens spent ahead in the last month, and wasted of these.", ("value",)),
     "semcache_entries": Shown("Entries of all caches, dead ones included."),
     "semcache_hit_entries": Shown("Entries of all caches that were served at least once."),
     "semcache_hits_skew": Shown(
@@ -77,7 +82,13 @@ async def read_gauges(runtime: Runtime) -> Collector:
     with contextlib.suppress(SemcacheError):
         rows = await tasks.states(runtime.db)
     return _Gauges(
-        _process(runtime) | _pool(runtime) | _embedder(runtime) | _tasks(rows) | _drift(rows) | _figures(rows)
+        _process(runtime)
+        | _pool(runtime)
+        | _embedder(runtime)
+        | _tasks(rows)
+        | _drift(rows)
+        | _figures(rows)
+        | _ahead(rows)
     )
 
 
@@ -154,6 +165,17 @@ def _drift(rows: Sequence[TaskRow]) -> dict[str, Values]:
     """What the task `drift` noted in its row."""
     taken = next((row.detail for row in rows if row.name == "drift" and "tightened" in row.detail), None)
     return {} if taken is None else {"semcache_tightened_caches": taken["tightened"]}
+
+
+def _ahead(rows: Sequence[TaskRow]) -> dict[str, Values]:
+    """What the task `prefetch` noted in its row."""
+    taken = next((row.detail["month"] for row in rows if row.name == "prefetch" and "month" in row.detail), None)
+    if taken is None:
+        return {}
+    return {
+        "semcache_prefetches": {(outcome,): count for outcome, count in taken["outcomes"].items()},
+        "semcache_prefetch_tokens": {("spent",): taken["tokens"], ("wasted",): taken["tokens_wasted"]},
+    }
 
 
 def _figures(rows: Sequence[TaskRow]) -> dict[str, Values]:

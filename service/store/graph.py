@@ -25,11 +25,12 @@ class Grown:
 @dataclass(frozen=True, slots=True)
 class GraphRows:
     """A graph. nodes: number, log2 of visits, log2 of starts; sessions: how many are at each node now; edges: the
-    numbers of both ends and log2 of their count."""
+    numbers of both ends and log2 of their count; coming: how many requests are to be expected within GAP."""
 
     nodes: list[tuple[int, float, float]]
     sessions: list[int]
     edges: list[tuple[int, int, float]]
+    coming: float
 
 
 async def fold(db: Database, *, limit: int) -> int:
@@ -60,10 +61,12 @@ async def read(db: Database, cache_id: CacheId, *, support: int) -> GraphRows:
     async with db.connection(bulk=True) as connection:
         nodes = await (await connection.execute(query("graph_nodes"), values)).fetchall()
         edges = await (await connection.execute(query("graph_edges"), values)).fetchall()
+        rate = await connection.one("select coalesce(semcache.requests_a_second(%s), 0) as rate", (cache_id,))
     return GraphRows(
         [(row["node_id"], row["visits"], row["starts"]) for row in nodes],
         [row["sessions"] for row in nodes],
         [(row["from_node"], row["to_node"], row["weight"]) for row in edges],
+        rate["rate"] * GAP.total_seconds(),
     )
 
 

@@ -74,6 +74,15 @@ class Terms:
     tenant_budget: int
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How often each outcome of the view prefetch_log came in the last month, and tokens spent and wasted."""
+
+    outcomes: dict[str, int]
+    tokens: int
+    tokens_wasted: int
+
+
 async def keep(db: Database, cache: CacheRow, kept: KeptRequest) -> None:
     """Keep a request so that it can be asked again."""
     values = {name: getattr(kept, name) for name in KeptRequest.__slots__}
@@ -117,4 +126,9 @@ async def end(
         )
 
 
-__all__ = ["Claim", "Endpoint", "KeptRequest", "Terms", "claim", "end", "keep", "models"]
+async def totals(db: Database) -> Totals:
+    async with db.connection(bulk=True) as connection:
+        return Totals(**await connection.one(query("prefetch_totals")))
+
+
+__all__ = ["Claim", "Endpoint", "KeptRequest", "Terms", "Totals", "claim", "end", "keep", "models", "totals"]

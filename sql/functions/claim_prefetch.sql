@@ -40,18 +40,10 @@ begin
             (c.policy ->> 'ttlMillis')::bigint as ttl_ms,
             (c.policy ->> 'maxTtlMillis')::bigint as max_ttl_ms,
             p_tenant_budget - coalesce(s.tokens, 0) as tokens_left,
-            v.visits / (
-                86400 / ln(2) * (1 - power(2, -greatest(extract(epoch from now() - g.began_at), 60) / 86400))
-            ) as visits_a_second
+            requests_a_second(c.cache_id) as requests_a_second
         from cache c
         join tenant t using (tenant_id)
-        join request_graph g using (cache_id)
         left join spent s on s.tenant_id = c.tenant_id
-        cross join lateral (
-            select sum(power(2, greatest(n.visits - decay_clock(now()), -1000))) as visits
-            from node n
-            where n.cache_id = c.cache_id
-        ) v
         where c.deleted_at is null
           and c.policy @> '{"prefetch": true}'
           and c.policy ->> 'mode' is distinct from 'off'
@@ -61,7 +53,7 @@ begin
         select
             b.node_id, o.tenant_id, o.tenant, o.cache_id, o.name as cache, b.endpoint, b.model, b.body, b.tags, b.ttl_ms,
             b.tokens, coalesce(b.cost_ms, 1)::double precision as cost_ms,
-            o.visits_a_second * case p_measure
+            o.requests_a_second * case p_measure
                 when 'popularity' then y.popularity
                 when 'pagerank' then y.pagerank
                 when 'betweenness' then y.betweenness

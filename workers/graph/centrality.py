@@ -55,15 +55,15 @@ def betweenness(graph: Graph) -> Values:
     return _share(np.array([found[place] for place in range(graph.visits.size)], dtype=np.float64))
 
 
-def markov(graph: Graph, active: Values) -> Values:
-    """Share of the next requests expected of the sessions that are under way.
+def markov(graph: Graph, active: Values, coming: float) -> Values:
+    """Share of the requests expected soon: those that follow in the sessions under way, and all others as ever.
 
-    active: how many sessions are at each node now; where none is, those that will start count.
+    active: how many sessions are at each node now. coming: how many requests are to be expected in a session's time.
     """
-    mass, expected = _share(active if active.any() else graph.starts), np.zeros_like(graph.visits)
+    mass, expected = active, coming * popularity(graph)
     for _ in range(STEPS):
         mass = graph.step(mass)
-        expected += mass
+        expected = expected + mass
     return _share(expected)
 
 
@@ -73,11 +73,17 @@ def _share(values: Values) -> Values:
     return shares
 
 
-MEASURES: dict[str, Callable[[Graph, Values], Values]] = {
-    "popularity": lambda graph, _: popularity(graph),
-    "pagerank": lambda graph, _: pagerank(graph),
-    "betweenness": lambda graph, _: betweenness(graph),
-    "markov": markov,
+OF_THE_GRAPH: dict[str, Callable[[Graph], Values]] = {
+    "popularity": popularity,
+    "pagerank": pagerank,
+    "betweenness": betweenness,
 }
+"""The measures that only the graph decides."""
 
-__all__ = ["MEASURES", "betweenness", "markov", "pagerank", "popularity"]
+
+def measure(graph: Graph, active: Values, coming: float) -> dict[str, Values]:
+    """All measures by name; arguments as of `markov`."""
+    return {name: of(graph) for name, of in OF_THE_GRAPH.items()} | {"markov": markov(graph, active, coming)}
+
+
+__all__ = ["OF_THE_GRAPH", "STEPS", "betweenness", "markov", "measure", "pagerank", "popularity"]

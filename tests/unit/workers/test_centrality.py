@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from workers.graph.centrality import MEASURES, SCALE, betweenness, markov, pagerank, popularity
+from workers.graph.centrality import SCALE, betweenness, markov, measure, pagerank, popularity
 from workers.graph.model import Graph, make_graph
 
 
@@ -77,14 +77,18 @@ def test_pagerank_finds_the_visits_of_a_planted_walk() -> None:
 
 def test_markov_looks_ahead_of_the_sessions_under_way() -> None:
     at_two = np.array([0.0, 0, 5, 0, 0, 0])
-    assert markov(FUNNEL, at_two).tolist() == pytest.approx([0, 0, 0, 0.5, 0.5, 0])
-    nobody = np.zeros(6)
-    assert markov(FUNNEL, nobody)[2] == pytest.approx(0.5)
+    assert markov(FUNNEL, at_two, 0.0).tolist() == pytest.approx([0, 0, 0, 0.5, 0.5, 0])
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_a_graph_without_nodes_or_without_edges_has_its_measures(measure: str) -> None:
+def test_markov_counts_the_sessions_to_come_beside_them() -> None:
+    assert markov(FUNNEL, np.zeros(6), 9.0).tolist() == pytest.approx(popularity(FUNNEL).tolist())
+    both = markov(FUNNEL, np.array([0.0, 0, 5, 0, 0, 0]), 5.0)
+    assert both[3] == pytest.approx((0.1 * 5 + 2.5) / 10)
+
+
+def test_a_graph_without_nodes_or_without_edges_has_its_measures() -> None:
     _, empty = make_graph([], [])
-    assert MEASURES[measure](empty, np.zeros(0)).tolist() == []
+    assert [values.tolist() for values in measure(empty, np.zeros(0), 0.0).values()] == [[]] * 4
     lonely = graph({}, {3: 2.0}, {})
-    assert MEASURES[measure](lonely, np.zeros(1)).tolist() in ([0.0], [1.0])
+    found = {name: values.tolist() for name, values in measure(lonely, np.zeros(1), 2.0).items()}
+    assert found == {"popularity": [1], "pagerank": [1], "betweenness": [0], "markov": [1]}
