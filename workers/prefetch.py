@@ -17,6 +17,8 @@ from service.store.prefetch import Claim, Terms, Totals
 from service.upstream.client import UpstreamError
 from service.upstream.load import read_load
 
+PATIENCE = 10.0  # seconds for the first look at a model: no user waits
+
 
 @dataclass(frozen=True, slots=True)
 class Prefetched:
@@ -42,7 +44,7 @@ async def run_once(db: Database, settings: Settings) -> Prefetched:
 async def _ask_on(db: Database, settings: Settings, models: list[str], outcomes: Counter[str]) -> str:
     door = Database(db.url, Limits(pool_min=1, pool_max=4, timeout=settings.database_timeout))
     await door.verify()
-    runtime = build_runtime(settings, door)
+    runtime = build_runtime(settings.model_copy(update={"probe_patience": PATIENCE}), door)
     until = time.monotonic() + settings.prefetch_interval
     async with AsyncExitStack() as stack:
         stack.push_async_callback(runtime.stop)

@@ -36,6 +36,7 @@ def downgrade() -> None:
         "text[], bytea[], text, interval, interval, double precision, bigint, bigint)"
     )
     op.execute("drop function if exists requests_a_second(bigint)")
+    op.execute("drop function if exists decayed_count(double precision)")
     op.execute("drop table prefetch, request_body")
     op.execute(
         "revoke insert (tenant_id, cache_id, request_key, exact_key), update (exact_key) on node from semcache_app"

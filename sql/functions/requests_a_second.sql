@@ -8,7 +8,7 @@ language sql
 stable
 set search_path from current
 as $$
-    select coalesce(sum(power(2, greatest(n.visits - decay_clock(now()), -1000))), 0) / (
+    select coalesce(sum(decayed_count(n.visits)), 0) / (
         86400 / ln(2) * (1 - power(2, -greatest(extract(epoch from now() - min(g.began_at)), 60)::double precision / 86400))
     )
     from request_graph g

@@ -7,7 +7,7 @@ select
     c.name as cache,
     n.node_id,
     left(e.prompt, 80) as prompt,
-    round(power(2, greatest(n.visits - decay_clock(now()), -100))::numeric, 2) as visits_a_day,
+    round(semcache.decayed_count(n.visits)::numeric, 2) as visits_a_day,
     n.seen,
     n.last_at,
     y.popularity,

@@ -57,7 +57,7 @@ async def test_the_sessions_under_way_are_seen(log: Log, worker: Database) -> No
         for prompt in ("a", "b", "c"):
             log.ask(prompt, session, minute=0)
     log.ask("b", "now")
-    log.worker.rows("update request_log set at = now() where session = 'now' returning 1")
+    log.worker.rows("update request_log set at = now() - (session <> 'now')::int * interval '1 hour' returning 1")
     await run(worker)
     foreseen, usual = scores(log, "markov"), scores(log, "popularity")
     assert foreseen["c"] > usual["c"]
