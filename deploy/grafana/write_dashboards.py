@@ -218,6 +218,12 @@ CAPACITY = [
     stat("Answers in memory", "sum(semcache_l1_entries)", "short"),
     stat("Memory of a replica", "max(process_resident_memory_bytes)", "bytes", "The largest."),
     Panel("Tables", {"{{table}}": of_all("semcache_table_bytes", "table")}, unit="bytes", stacked=True),
+    Panel(
+        "Asked ahead",
+        {"{{outcome}}": of_all("semcache_prefetches", "outcome")}
+        | {"tokens {{value}}": of_all("semcache_prefetch_tokens", "value")},
+        "In the last month: used, or wasted, of the answers that were asked for before their users came.",
+    ),
     Panel("Memory of replicas", {"{{instance}}": "process_resident_memory_bytes"}, unit="bytes"),
     Panel("Answers in memory", {"{{instance}}": "semcache_l1_bytes"}, unit="bytes"),
     Panel(
