@@ -6,7 +6,12 @@ const HEIGHT = 100;
 
 /** Places are 0 to `last`, from the left edge to the right one, as a slider below has them. */
 function frame(last, label, ...marks) {
-  const attributes = { viewBox: `0 0 ${last} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label };
+  const attributes = {
+    viewBox: `0 0 ${last} ${HEIGHT}`,
+    preserveAspectRatio: "none",
+    role: "img",
+    "aria-label": label,
+  };
   return svg("svg", attributes, marks);
 }
 
@@ -17,10 +22,16 @@ export function stacks(columns, label, left) {
   const scale = HEIGHT / Math.max(1, ...columns.map(total));
   const bars = columns.map((column, x) => {
     let y = HEIGHT;
-    return svg("g", {}, column.filter((part) => part.value > 0).map(({ kind, value }) => {
-      y -= value * scale;
-      return svg("rect", { class: kind, x: x + left + 0.1, y, width: 0.8, height: value * scale });
-    }));
+    return svg(
+      "g",
+      {},
+      column
+        .filter((part) => part.value > 0)
+        .map(({ kind, value }) => {
+          y -= value * scale;
+          return svg("rect", { class: kind, x: x + left + 0.1, y, width: 0.8, height: value * scale });
+        }),
+    );
   });
   return frame(columns.length - 1, label, bars);
 }
@@ -56,9 +67,23 @@ export function pointed({ charts, label, min, max, step, value, move, axis }) {
   };
   slider.addEventListener("input", settle);
   settle();
-  return h("div", { class: "pointed" }, plot, slider, h("p", { class: "axis", "aria-hidden": "true" }, axis.map((text) => h("span", {}, text))));
+  return h(
+    "div",
+    { class: "pointed" },
+    plot,
+    slider,
+    h(
+      "p",
+      { class: "axis", "aria-hidden": "true" },
+      axis.map((text) => h("span", {}, text)),
+    ),
+  );
 }
 
 export function legend(...kinds) {
-  return h("ul", { class: "legend" }, kinds.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)));
+  return h(
+    "ul",
+    { class: "legend" },
+    kinds.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)),
+  );
 }

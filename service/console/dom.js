@@ -17,7 +17,9 @@ function fill(element, attributes, children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -51,9 +53,14 @@ export class Panel {
     this.body.replaceChildren();
   }
 
-  /** What failed, above what was shown last. */
+  /** Why something that was asked for did not happen, above what was shown last. */
   fail(problem) {
     this.#settle(problem.message, "problem");
+  }
+
+  /** What is shown is of old: it stays, but pale. */
+  age() {
+    this.#settle(this.body.childElementCount ? "" : "Nothing is known yet.", "old");
   }
 
   #settle(text, kind = "") {

@@ -51,10 +51,16 @@ async function explain() {
   back.hidden = false;
   more.hidden = true;
   verdict.replaceChildren(
-    h("p", {}, h("strong", {}, told.outcome === "miss" ? "Miss" : told.outcome === "hit" ? "Hit" : "Semantic hit"),
-      `, ${words(told.reason)}, at a threshold of ${told.threshold}. ${told.wouldChange}`),
+    h(
+      "p",
+      {},
+      h("strong", {}, told.outcome === "miss" ? "Miss" : told.outcome === "hit" ? "Hit" : "Semantic hit"),
+      `, ${words(told.reason)}, at a threshold of ${told.threshold}. ${told.wouldChange}`,
+    ),
   );
-  const rows = told.neighbours.map((near) => row(near, [similarity(near.similarity), ...near.obstacles.map(words)].join(" · "), near));
+  const rows = told.neighbours.map((near) =>
+    row(near, [similarity(near.similarity), ...near.obstacles.map(words)].join(" · "), near),
+  );
   if (rows.length) panel.show(h("ul", { class: "entries" }, rows));
   else panel.say("Nothing in this cache is near.");
 }
@@ -64,18 +70,28 @@ function askedScope() {
   try {
     return text ? JSON.parse(text) : {};
   } catch {
-    throw new Problem("invalid_data", "The scope must be JSON, as {\"model\": \"llama-3.1-8b\", \"system\": \"Answer briefly.\"}.");
+    throw new Problem(
+      "invalid_data",
+      'The scope must be JSON, as {"model": "llama-3.1-8b", "system": "Answer briefly."}.',
+    );
   }
 }
 
 /** Show one entry; `judged`: what explain said of it. */
-export const openEntry = (id, judged) => attempt(async () => showEntry(await call("GET", [cache, "entries", id]), judged));
+export const openEntry = (id, judged) =>
+  attempt(async () => showEntry(await call("GET", [cache, "entries", id]), judged));
 
 function row(entry, facts, judged) {
-  return h("li", { "data-id": entry.id },
-    h("button", { type: "button", class: "row", onclick: () => openEntry(entry.id, judged) },
+  return h(
+    "li",
+    { "data-id": entry.id },
+    h(
+      "button",
+      { type: "button", class: "row", onclick: () => openEntry(entry.id, judged) },
       h("span", { class: "prompt" }, entry.prompt),
-      h("span", { class: "facts" }, marks(entry), facts)));
+      h("span", { class: "facts" }, marks(entry), facts),
+    ),
+  );
 }
 
 const marks = ({ pinned, quarantined }) => [
@@ -84,29 +100,53 @@ const marks = ({ pinned, quarantined }) => [
 ];
 
 function showEntry(entry, judged) {
-  const change = (body) => attempt(async () => {
-    const changed = await call("PATCH", [cache, "entries", entry.id], { body });
-    showEntry(changed, judged);
-    refreshRow(changed);
-  });
+  const change = (body) =>
+    attempt(async () => {
+      const changed = await call("PATCH", [cache, "entries", entry.id], { body });
+      showEntry(changed, judged);
+      refreshRow(changed);
+    });
   const remove = ({ currentTarget: button }) => {
     if (button.dataset.sure) return attempt(() => deleteEntry(entry.id));
     button.dataset.sure = "yes";
     button.textContent = "Delete for good";
   };
-  dialog.querySelector("article").replaceChildren(
-    h("header", {}, h("h2", { id: "entry-title" }, "Entry"), marks(entry), h("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close")),
-    h("h3", {}, "Prompt"), h("pre", { tabindex: 0 }, entry.prompt),
-    h("h3", {}, "Answer"), h("pre", { tabindex: 0 }, entry.response || "(no text: tool calls or another form)"),
-    judged ? judgement(judged) : "",
-    h("h3", {}, "Facts"), facts(entry),
-    h("h3", {}, "Scope"), scope(entry.scope),
-    h("p", { class: "problem", role: "alert" }),
-    h("footer", { class: "actions" },
-      h("button", { type: "button", onclick: () => change({ pinned: !entry.pinned }) }, entry.pinned ? "Unpin" : "Pin"),
-      h("button", { type: "button", onclick: () => change({ quarantined: !entry.quarantined }) }, entry.quarantined ? "Release" : "Quarantine"),
-      h("button", { type: "button", class: "danger", onclick: remove }, "Delete")),
-  );
+  dialog
+    .querySelector("article")
+    .replaceChildren(
+      h(
+        "header",
+        {},
+        h("h2", { id: "entry-title" }, "Entry"),
+        marks(entry),
+        h("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close"),
+      ),
+      h("h3", {}, "Prompt"),
+      h("pre", { tabindex: 0 }, entry.prompt),
+      h("h3", {}, "Answer"),
+      h("pre", { tabindex: 0 }, entry.response || "(no text: tool calls or another form)"),
+      judged ? judgement(judged) : "",
+      h("h3", {}, "Facts"),
+      facts(entry),
+      h("h3", {}, "Scope"),
+      scope(entry.scope),
+      h("p", { class: "problem", role: "alert" }),
+      h(
+        "footer",
+        { class: "actions" },
+        h(
+          "button",
+          { type: "button", onclick: () => change({ pinned: !entry.pinned }) },
+          entry.pinned ? "Unpin" : "Pin",
+        ),
+        h(
+          "button",
+          { type: "button", onclick: () => change({ quarantined: !entry.quarantined }) },
+          entry.quarantined ? "Release" : "Quarantine",
+        ),
+        h("button", { type: "button", class: "danger", onclick: remove }, "Delete"),
+      ),
+    );
   if (!dialog.open) dialog.showModal();
 }
 
@@ -124,12 +164,17 @@ function refreshRow(entry) {
 
 function judgement({ similarity: near, obstacles, scopeDiffersIn, guards }) {
   const fired = guards.filter(({ outcome }) => outcome !== "pass");
-  return h("section", {}, h("h3", {}, "Against the prompt asked"), definitions([
-    ["Similarity", similarity(near)],
-    ["In the way", obstacles.map(words).join(", ") || "nothing"],
-    ["Scope differs in", scopeDiffersIn.join(", ") || "nothing"],
-    ["Guards that object", fired.map(({ guard, evidence }) => `${words(guard)}: ${evidence}`).join("\n") || "none"],
-  ]));
+  return h(
+    "section",
+    {},
+    h("h3", {}, "Against the prompt asked"),
+    definitions([
+      ["Similarity", similarity(near)],
+      ["In the way", obstacles.map(words).join(", ") || "nothing"],
+      ["Scope differs in", scopeDiffersIn.join(", ") || "nothing"],
+      ["Guards that object", fired.map(({ guard, evidence }) => `${words(guard)}: ${evidence}`).join("\n") || "none"],
+    ]),
+  );
 }
 
 function facts(entry) {
@@ -153,9 +198,17 @@ function scope({ model, sampling, parts }) {
   ]);
 }
 
-const pairs = (values) => Object.entries(values).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
+const pairs = (values) =>
+  Object.entries(values)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join("\n");
 
-const definitions = (rows) => h("dl", { class: "facts" }, rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+const definitions = (rows) =>
+  h(
+    "dl",
+    { class: "facts" },
+    rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
 
 /** Tell a failure where the eye is: in the open dialog, else in the panel. */
 async function attempt(work) {

@@ -5,7 +5,14 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const UNITS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
+const UNITS = [
+  ["second", 60],
+  ["minute", 60],
+  ["hour", 24],
+  ["day", 30],
+  ["month", 12],
+  ["year", Infinity],
+];
 
 export const count = (value) => (value < 100_000 ? whole : compact).format(value);
 export const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)} %`);

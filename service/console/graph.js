@@ -17,7 +17,9 @@ export async function showGraph(cache, open, signal) {
   again = () => showGraph(cache, open).catch((problem) => panel.fail(problem));
   const { nodes, edges } = await call("GET", [cache, "stats", "graph"], { query: { measure: measure.value }, signal });
   if (!nodes.length) {
-    return panel.say("No sessions yet. Requests that follow one another in a session become a graph once a worker has read them.");
+    return panel.say(
+      "No sessions yet. Requests that follow one another in a session become a graph once a worker has read them.",
+    );
   }
   const place = new Map(nodes.map(({ nodeId }, i) => [nodeId, i]));
   const arcs = edges.map((edge) => arc(place.get(edge.fromNode), place.get(edge.toNode), nodes.length, edge.share));
@@ -28,7 +30,11 @@ export async function showGraph(cache, open, signal) {
     readout.textContent = following(node, edges, nodes);
   };
   const rows = nodes.map((node) => row(node, nodes[0].score, follow, open));
-  const drawing = svg("svg", { viewBox: `0 0 100 ${ROW * nodes.length}`, preserveAspectRatio: "none", "aria-hidden": "true" }, arcs);
+  const drawing = svg(
+    "svg",
+    { viewBox: `0 0 100 ${ROW * nodes.length}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    arcs,
+  );
   const focused = document.activeElement?.closest("#graph li")?.dataset.node;
   panel.show(readout, h("div", { class: "graph" }, drawing, h("ol", {}, rows)));
   follow(nodes[0]);
@@ -48,16 +54,23 @@ function row(node, top, follow, open) {
   bar.style.setProperty("--share", top ? node.score / top : 0);
   const facts = [`${node.timesADay.toFixed(1)} a day`, node.answer === "living" ? null : `answer: ${node.answer}`];
   const show = () => (node.entryId && node.answer !== "dead" ? open(node.entryId) : null);
-  return h("li", { "data-node": node.nodeId },
-    h("button", { type: "button", class: "row", onclick: show, onfocus: () => follow(node), onpointerenter: () => follow(node) },
+  return h(
+    "li",
+    { "data-node": node.nodeId },
+    h(
+      "button",
+      { type: "button", class: "row", onclick: show, onfocus: () => follow(node), onpointerenter: () => follow(node) },
       h("span", { class: "one-line" }, node.prompt ?? "(its text is stored no more)"),
       h("span", { class: "facts" }, facts.filter(Boolean).join(" · ")),
-      bar));
+      bar,
+    ),
+  );
 }
 
 function following(node, edges, nodes) {
   const next = edges.filter(({ fromNode }) => fromNode === node.nodeId);
   if (!next.length) return "None of these follows it.";
-  const name = ({ toNode, share }) => `${nodes.find(({ nodeId }) => nodeId === toNode).prompt ?? "…"} (${percent(share)})`;
+  const name = ({ toNode, share }) =>
+    `${nodes.find(({ nodeId }) => nodeId === toNode).prompt ?? "…"} (${percent(share)})`;
   return `Then: ${next.slice(0, 3).map(name).join(" · ")}`;
 }

@@ -17,6 +17,7 @@ const status = document.getElementById("status");
 const keyDialog = document.getElementById("key");
 const address = new URLSearchParams(location.search);
 
+let begun = false;
 let timer = 0;
 let looks = 0;
 let asking = new AbortController();
@@ -31,11 +32,13 @@ async function start() {
     const caches = await allCaches();
     const names = caches.map(({ cacheId }) => cacheId);
     const shown = [address.get("cache"), "default", names[0]].find((name) => names.includes(name));
-    view.elements.cache.replaceChildren(...names.map((name) => h("option", { value: name, selected: name === shown }, name)));
+    const options = names.map((name) => h("option", { value: name, selected: name === shown }, name));
+    view.elements.cache.replaceChildren(...options);
     view.elements.cache.disabled = false;
+    begun = true;
     open();
   } catch (problem) {
-    [...watched, entries].forEach((panel) => panel.fail(problem));
+    entries.age();
     fail(problem);
   }
 }
@@ -60,6 +63,7 @@ function open() {
 }
 
 async function look(anew = false) {
+  if (!begun) return start();
   stop();
   asking = new AbortController();
   const { signal } = asking;
@@ -81,12 +85,11 @@ async function look(anew = false) {
     ]);
     showTraffic(traffic);
     showSimilarity(policy, near, () => look());
-    if (status.dataset.kind === "bad") openEntries(cache, askForKey);
+    if (status.dataset.kind === "bad" && !entries.body.childElementCount) openEntries(cache, askForKey);
     tell("Live", "good");
     timer = setTimeout(look, windowMillis() / LOOKS);
   } catch (problem) {
     if (problem.name === "AbortError") return;
-    watched.forEach((panel) => panel.fail(problem));
     fail(problem);
   }
 }
@@ -96,12 +99,14 @@ function stop() {
   asking.abort();
 }
 
+/** No figures: what is shown is old until they come again. */
 function fail(problem) {
+  watched.forEach((panel) => panel.age());
   if (problem.code === "unauthenticated") return askForKey(problem.message);
-  tell(problem.code === "unreachable" ? "No answer, trying again" : "Failed, trying again", "bad");
   if (problem.code === "cache_not_found") return start();
+  tell(`${problem.message} Trying again.`, "bad");
   stop();
-  timer = setTimeout(view.elements.cache.disabled ? start : look, MINUTE / 12);
+  timer = setTimeout(look, MINUTE / 12);
 }
 
 function tell(text, kind) {
@@ -134,8 +139,8 @@ keyDialog.addEventListener("close", () => {
   if (wanted) useKey(given.value.trim());
   given.value = "";
   if (wanted) start();
-  else if (!view.elements.cache.disabled) look();
+  else if (begun) look();
 });
-document.addEventListener("visibilitychange", () => (document.hidden ? stop() : view.elements.cache.disabled ? start() : look()));
+document.addEventListener("visibilitychange", () => (document.hidden ? stop() : look()));
 
 start();

@@ -23,7 +23,9 @@ export function showSimilarity(cache, told, changed) {
   const { similarityThreshold: current, decision } = cache.policy;
   const steps = told.thresholds.map(({ threshold }) => threshold);
   const nearest = told.nearest.filter(({ similarity }) => similarity >= told.floor - WIDTH / 2);
-  const columns = steps.map((step) => columnOf(nearest.find(({ similarity }) => Math.abs(similarity - step) < WIDTH / 2)));
+  const columns = steps.map((step) =>
+    columnOf(nearest.find(({ similarity }) => Math.abs(similarity - step) < WIDTH / 2)),
+  );
   const figures = h("div", { class: "verdicts" });
   const button = h("button", { type: "button", onclick: () => setThreshold(cache, chosen, changed) });
   const at = (threshold) => told.thresholds[Math.max(0, Math.round((threshold - told.floor) / WIDTH))];
@@ -39,7 +41,11 @@ export function showSimilarity(cache, told, changed) {
   panel.show(
     pointed({
       charts: [
-        h("p", { class: "scale" }, `Similarity of the nearest entry · ${plural(below, "request")} below ${told.floor} or without`),
+        h(
+          "p",
+          { class: "scale" },
+          `Similarity of the nearest entry · ${plural(below, "request")} below ${told.floor} or without`,
+        ),
         h("div", { class: "strip tall" }, stacks(columns, "Requests by similarity of the nearest entry", 0)),
       ],
       label: "Threshold",
@@ -70,10 +76,11 @@ function consequences(row, now, { verdicts }) {
   const change = 100 * (row.hitRate - now.hitRate);
   const by = Math.abs(change) < 0.05 ? "as now" : `${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(1)} points`;
   const rate = `Hit rate at most ${percent(row.hitRate)} (${by}), with ${plural(row.semanticHits, "near request")} served.`;
-  const drawn = row.falseHits === null
-    ? "False hits unknown: no verdict was drawn at random from here up."
-    : `False hits ${percent(row.falseHits)} of them, between ${percent(row.low)} and ${percent(row.high)} ` +
-      `(95 %), from ${plural(row.drawn, "verdict")} drawn at random in 30 days.`;
+  const drawn =
+    row.falseHits === null
+      ? "False hits unknown: no verdict was drawn at random from here up."
+      : `False hits ${percent(row.falseHits)} of them, between ${percent(row.low)} and ${percent(row.high)} ` +
+        `(95 %), from ${plural(row.drawn, "verdict")} drawn at random in 30 days.`;
   const reported = verdicts.reported
     ? `Callers reported ${count(verdicts.reported)}, ${count(verdicts.reportedWrong)} of them wrong; no rate follows from reports.`
     : null;

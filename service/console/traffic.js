@@ -52,7 +52,14 @@ export function showHeld(stats) {
 
 function stepsOf({ since, until, stepMillis, tiers }) {
   const start = Date.parse(since);
-  const empty = (_, i) => ({ at: new Date(start + i * stepMillis), requests: 0, exact: 0, semantic: 0, p50: {}, p95: {} });
+  const empty = (_, i) => ({
+    at: new Date(start + i * stepMillis),
+    requests: 0,
+    exact: 0,
+    semantic: 0,
+    p50: {},
+    p95: {},
+  });
   const steps = Array.from({ length: Math.ceil((Date.parse(until) - start) / stepMillis) }, empty);
   for (const { tier, steps: told } of tiers) {
     for (const { step, requests, p50Ms, p95Ms } of told) {
@@ -80,7 +87,13 @@ function showSummary(told, whole) {
     ["Tokens saved", held ? count(held.tokensSaved) : "–"],
     ["Entries", held ? count(held.entries) : "–"],
   ];
-  summary.show(h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+  summary.show(
+    h(
+      "dl",
+      { class: "figures" },
+      figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    ),
+  );
 }
 
 function showSteps({ stepMillis }, steps) {
@@ -128,13 +141,19 @@ function showSteps({ stepMillis }, steps) {
 function showLatency({ tiers }, steps) {
   const known = TIERS.map((name) => tiers.find(({ tier }) => tier === name)).filter(Boolean);
   const rows = known.map(({ tier, requests, p50Ms, p95Ms }) => {
-    const series = ["p95", "p50"].map((name) => ({ kind: name, values: steps.map((step) => step[name][tier] ?? null) }));
+    const series = ["p95", "p50"].map((name) => ({
+      kind: name,
+      values: steps.map((step) => step[name][tier] ?? null),
+    }));
     const top = Math.max(...series.flatMap(({ values }) => values));
-    return h("tr", {},
+    return h(
+      "tr",
+      {},
       h("th", { scope: "row" }, NAMES[tier], h("small", {}, plural(requests, "request"))),
       h("td", {}, milliseconds(p50Ms)),
       h("td", {}, milliseconds(p95Ms)),
-      h("td", { class: "spark" }, lines(series, top, `Up to ${milliseconds(top)}`)));
+      h("td", { class: "spark" }, lines(series, top, `Up to ${milliseconds(top)}`)),
+    );
   });
   const head = ["Tier", "p50", "p95", "over time"].map((name) => h("th", { scope: "col" }, name));
   latency.show(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)));

@@ -191,13 +191,25 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_opens_its_tenant_alone(page: Pag
 def test_it_says_that_nobody_answers_keeps_what_it_showed_and_recovers(shown: Page) -> None:
     shown.browser.execute_cdp_cmd("Network.enable", {})
     shown.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/v1/*"]})
-    shown.shows("#status", "No answer, trying again")
-    shown.shows("#traffic", "The service does not answer.")
+    shown.shows("#status", "The service does not answer. Trying again.")
     shown.shows("#summary", "Hit rate\n60.0 %")
+    assert shown.run("return getComputedStyle(document.querySelector('#summary .body')).opacity") != "1"
     shown.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     shown.shows("#status", "Live")
-    assert shown.text("#traffic .note") == ""
+    shown.until(lambda: shown.run("return document.querySelector('#summary').dataset.kind") == "")
     shown.browser.get_log("browser")
+
+
+def test_it_begins_once_somebody_answers(page: Page, used: Cache, shared_service: Service) -> None:
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    page.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/v1/*"]})
+    page.open(shared_service.base, used)
+    page.shows("#status", "The service does not answer. Trying again.")
+    page.shows("#traffic", "Nothing is known yet.")
+    page.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    page.loaded()
+    page.shows("#entries", STORED)
+    page.browser.get_log("browser")
 
 
 LOWEST = """
