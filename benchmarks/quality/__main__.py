@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.quality import context, kinds
 from benchmarks.quality.data import ROOT
 from benchmarks.quality.guard_pairs import must_miss, rejections
 from benchmarks.quality.streams import RATES, Bench, Row
@@ -20,6 +21,7 @@ from service.policy.signals import Frequencies
 from service.policy.training import fit_calibration
 
 DEFAULT_THRESHOLD = 0.9
+BUDGETS = tuple(Budget(rate, per) for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES)
 
 
 def _line(row: Row) -> str:
@@ -46,28 +48,37 @@ def _streams(bench: Bench, report: dict[str, Any]) -> None:
     _show("sweep of static thresholds, second half", [
         row for level in (0, 2) for row in bench.sweep(level, (0.96, 0.93, 0.9, 0.87, 0.84, 0.8))
     ], report)  # fmt: skip
-    _show("static, cut chosen on the first half", [r for level in (0, 1, 2) for r in bench.static(level)], report)
-    learned = []
-    for kind in ("logistic", "trees"):
-        for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT):
-            learned += [bench.learned(kind, Budget(rate, per))[0] for rate in RATES]
+    _show("static, cut chosen on the first half", [bench.static(n, b) for n in (0, 1, 2) for b in BUDGETS], report)
+    learned = [bench.learned(kind, budget)[0] for kind in ("logistic", "trees") for budget in BUDGETS]
     _show("calibrated, model and cut from the first half", learned, report)
     blind = Bench(compare_answers=False)
-    blind_rows = [
-        blind.learned("trees", Budget(rate, per))[0] for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES
-    ]
+    blind_rows = [blind.learned("trees", budget)[0] for budget in BUDGETS]
     _show("calibrated, without knowing which entries share an answer", blind_rows, report)
     _show("verified", [bench.verified(d, pooled=p) for p in (False, True) for d in RATES], report)
-    budget = Budget(0.01, Per.SERVED_HIT)
+
+
+def _sources(bench: Bench, report: dict[str, Any]) -> None:
+    """Whether what is learned of some sources serves others: the gain over the static threshold, and by source."""
     sources = sorted({r.source for r in bench.stream.requests})
-    _show(
-        "one source left out of the training", [bench.learned("trees", budget, without=s)[0] for s in sources], report
-    )
-    whole, steps = bench.learned("trees", budget)
-    by_source = [
-        Row(source, budget.rate, budget.per.value, whole.cut, bench.measure(steps, source=source)) for source in sources
-    ]
-    _show("the same policy by source", by_source, report)
+    for budget in (Budget(0.01, Per.SERVED_HIT), Budget(0.05, Per.SEMANTIC_HIT)):
+        promise = f"{budget.rate:.0%} per {budget.per}"
+        both = {
+            s: (bench.static(0, budget, without=s), bench.learned("trees", budget, without=s)[0])
+            for s in ("", *sources)
+        }
+        _show(
+            f"one source left out of what is learned and chosen, {promise}",
+            [r for p in both.values() for r in p],
+            report,
+        )
+        gains = {s: learned.figures.headroom - static.figures.headroom for s, (static, learned) in both.items()}
+        kept = {s: gains[s] / gains[""] for s in sources}
+        print("  share of the gain over the static threshold that is left: "
+              + ", ".join(f"{source} {share:.0%}" for source, share in kept.items()))  # fmt: skip
+        report[f"gain left, {promise}"] = kept
+        whole, steps = bench.learned("trees", budget)
+        rows = [Row(s, budget.rate, budget.per.value, whole.cut, bench.measure(steps, source=s)) for s in sources]
+        _show(f"the same policy by source, {promise}", rows, report)
 
 
 def _pairs(bench: Bench, report: dict[str, Any]) -> None:
@@ -84,6 +95,14 @@ def _pairs(bench: Bench, report: dict[str, Any]) -> None:
         print(f"  {r.name:28s} {r.pairs:5d} pairs, any {r.any:6.1%}: "
               + ", ".join(f"{g} {n:.1%}" for g, n in r.by_guard.items() if n >= 0.001))  # fmt: skip
     report["rejections"] = [asdict(r) for r in rejected]
+
+
+def _questions(report: dict[str, Any]) -> None:
+    """Questions that come again in other words, and follow-ups."""
+    again, talks = kinds.measure(), context.measure()
+    kinds.show(again)
+    context.show(talks)
+    report["kinds"], report["contexts"] = [asdict(row) for row in again], [asdict(row) for row in talks]
 
 
 def _cost(bench: Bench, report: dict[str, Any]) -> None:
@@ -119,7 +138,9 @@ def main() -> None:
     print(f"stream_open, second half: {len(later)} requests; exact repeats {exact:.1%}, perfect decision {best:.1%}")
     print("Labels: of the false hits on questions that were never asked before, more than half are true duplicates.")
     _streams(bench, report)
+    _sources(bench, report)
     _pairs(bench, report)
+    _questions(report)
     _cost(bench, report)
     target = ROOT / "benchmarks" / "results" / "quality.json"
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -41,15 +41,14 @@ class Figures:
 
 def figures(steps: Sequence[Step], exact: Sequence[Step], best: Sequence[Step]) -> Figures:
     """`exact` and `best` are the replays of the same requests without and with a perfect decision."""
-    by_answer: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(6))
+    by_answer: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(7))
     for step, alone, perfect in zip(steps, exact, best, strict=True):
         served = step.served is not None
         by_answer[step.request.answer] += (
             1, served, served and not step.exact, step.false,
-            step.right - alone.right, perfect.right - alone.right,
+            step.right - alone.right, perfect.right - alone.right, step.false and not step.exact,
         )  # fmt: skip
     table = np.array(list(by_answer.values()))
-    semantic_false = sum(s.false and not s.exact for s in steps)
     sums = table.sum(axis=0)
     draws = np.random.default_rng(0).multinomial(len(table), np.full(len(table), 1 / len(table)), _RESAMPLES) @ table
     return Figures(
@@ -59,7 +58,7 @@ def figures(steps: Sequence[Step], exact: Sequence[Step], best: Sequence[Step]) 
         headroom=sums[4] / sums[5] if sums[5] else 0.0,
         headroom_interval=_interval(draws[:, 4], draws[:, 5]),
         false_per_served=_rate(sums[3], sums[1], draws[:, 3], draws[:, 1]),
-        false_per_semantic=_rate(semantic_false, sums[2], draws[:, 3] * semantic_false / max(1, sums[3]), draws[:, 2]),
+        false_per_semantic=_rate(sums[6], sums[2], draws[:, 6], draws[:, 2]),
         false_per_request=_rate(sums[3], sums[0], draws[:, 3], draws[:, 0]),
     )
 

@@ -55,25 +55,24 @@ class Bench:
         later = [i for i in range(self.half, len(steps)) if steps[i].request.source.startswith(source)]
         return figures(*([run[i] for i in later] for run in (steps, self.shadow, self.best)))
 
-    def static(self, level: int) -> Iterable[Row]:
-        """A cut for each budget from the shadow of the first half, as an operator would choose it."""
-        for per in Per:
-            for rate in RATES:
-                cut = next((t for t in THRESHOLDS if self._shadow_rate(t, level, per) <= rate), None)
-                decide = Static(self.texts, cut if cut is not None else 1.1, level)
-                steps = replay(self.stream, decide, live_from=self.half)
-                yield Row(LEVELS[level], rate, per.value, cut, self.measure(steps))
+    def static(self, level: int, budget: Budget, *, without: str = "") -> Row:
+        """A cut for the budget from the shadow of the first half, as an operator would choose it."""
+        cut = next((t for t in THRESHOLDS if self._shadow_rate(t, level, budget.per, without) <= budget.rate), None)
+        decide = Static(self.texts, cut if cut is not None else 1.1, level)
+        steps = replay(self.stream, decide, live_from=self.half)
+        return Row(LEVELS[level] + _left_out(without), budget.rate, budget.per.value, cut, self.measure(steps))
 
     def sweep(self, level: int, thresholds: Iterable[float]) -> Iterable[Row]:
         for threshold in thresholds:
             steps = replay(self.stream, Static(self.texts, threshold, level), live_from=self.half)
             yield Row(LEVELS[level], None, "", threshold, self.measure(steps))
 
-    def _shadow_rate(self, threshold: float, level: int, per: Per) -> float:
+    def _shadow_rate(self, threshold: float, level: int, per: Per, without: str) -> float:
         """False hits of a threshold over the shadow of the first half."""
         decide = Static(self.texts, threshold, level)
-        hits, false = (self.exact_hits if per is Per.SERVED_HIT else 0), 0
-        for step in self.shadow[: self.half]:
+        earlier = [s for s in self.shadow[: self.half] if s.request.source != without]
+        hits, false = (sum(s.exact for s in earlier) if per is Per.SERVED_HIT else 0), 0
+        for step in earlier:
             if step.served is None:
                 chosen = decide(self.stream.at[step.request.text], step.neighbours)
                 hits += chosen is not None
@@ -87,7 +86,7 @@ class Bench:
         calibration = fit_calibration(rows, budget, exact_hits=exact, kind=kind)
         policy = Learned(self.texts, calibration, labels)
         steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
-        name = f"calibrated ({kind})" + (f" without {without}" if without else "")
+        name = f"calibrated ({kind})" + _left_out(without)
         return Row(name, budget.rate, budget.per.value, calibration.boundary.cut, self.measure(steps)), steps
 
     def verified(self, delta: float, *, pooled: bool) -> Row:
@@ -95,6 +94,10 @@ class Bench:
         policy = _Verified(self, delta, pooled=pooled)
         steps = policy.run()
         return Row(f"verified ({'pooled' if pooled else 'per entry'})", delta, "request", None, self.measure(steps))
+
+
+def _left_out(source: str) -> str:
+    return f" without {source}" if source else ""
 
 
 class _Verified:
