@@ -27,7 +27,9 @@ from service.settings import Settings
 from service.store.queries import numbered, query
 
 KNOWN = """
-select s.tenant_id, s.cache_id, s.scope_id, s.scope_key, s.ann_index, v.embedder_id, e.exact_key, e.prompt
+select s.tenant_id, s.cache_id, s.scope_id, s.scope_key, exists (
+    select from semcache.vector_index a where a.scope_id = s.scope_id and a.embedder_id = v.embedder_id
+), v.embedder_id, e.exact_key, e.prompt
 from semcache.cache c
 join semcache.scope s using (cache_id)
 join semcache.entry e using (scope_id)

@@ -217,7 +217,9 @@ async def start_ours(runtime: Runtime, worker: Database, name: str, stock: Stock
         ).fetchone() or (0, 0)
     if kind is not None:
         await build(worker, LargeScope(embedder_id, stock.vectors.shape[1], scope_id, stock.size, kind))
-    return Ours(runtime.db, cache.row, ScopeRow(ScopeId(scope_id), kind), EmbedderId(embedder_id), stock)
+    embedder = EmbedderId(embedder_id)
+    scope = ScopeRow(ScopeId(scope_id), [embedder] if kind else [])
+    return Ours(runtime.db, cache.row, scope, embedder, stock)
 
 
 async def start_peer(python: str, name: str, folder: Path, stock: Stock) -> Peer:

@@ -94,7 +94,7 @@ async def main(args: argparse.Namespace) -> None:
         )
 
         def look(db: Database, kind: str | None) -> Callable[[int], Awaitable[list[Found]]]:
-            scope = ScopeRow(ScopeId(large.scope_id), kind)
+            scope = ScopeRow(ScopeId(large.scope_id), [EmbedderId(large.embedder_id)] if kind else [])
             return lambda n: find_neighbours(
                 db,
                 cache.row,

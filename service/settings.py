@@ -262,6 +262,13 @@ class Settings(BaseSettings):
     drift_interval: float = Field(
         300.0, gt=0, description="how often the worker looks whether wrong answers have become more frequent"
     )
+    index_max_rate: float = Field(
+        500.0, ge=0, description="requests a second above which no index is built, unless its scope is very large"
+    )
+    recall_interval: float = Field(3600.0, gt=0, description="how often the worker tries what an index finds")
+    recall_floor: float = Field(
+        0.95, ge=0, le=1, description="share of nearest neighbours below which an index is built anew"
+    )
     exact_scan_limit: int = Field(2_000, ge=1, description="rows of a scope up to which neighbours are found exactly")
     ivfflat_probes: int = Field(10, ge=1, description="lists of an IVFFlat index that a lookup reads first")
     hnsw_ef_search: int = Field(40, ge=1, le=1000, description="candidates that a lookup in an HNSW index keeps")

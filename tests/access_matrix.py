@@ -119,6 +119,10 @@ def fill(own: Session, worker: Session) -> None:
     )
     worker.call("claim_task", name="purge", holder=uuid4(), seconds=60.0)
     own.call("create_job", tenant_id=own.tenant_id, cache_id=own.cache_id, kind="import", lines="[{}]")
+    worker.rows(
+        "insert into vector_index select distinct s.scope_id, v.embedder_id, s.tenant_id, 'hnsw', 1 "
+        "from scope s join embedding v using (scope_id) returning 1"
+    )
     worker.rows("select fold_changes()")
     worker.rows(EVICTED, tenant_id=own.tenant_id, cache_id=own.cache_id)
     own.store("counted later")

@@ -79,8 +79,8 @@ class Scope:
     row: ScopeRow
     embedder_id: EmbedderId
 
-    def indexed(self, kind: str | None) -> Scope:
-        return replace(self, row=ScopeRow(self.row.scope_id, kind))
+    def indexed(self, *, yes: bool) -> Scope:
+        return replace(self, row=ScopeRow(self.row.scope_id, (self.embedder_id,) if yes else ()))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _scope(connection: psycopg.Connection[Any], tenant: str, rows: int, embedder
     assert found is not None
     now = datetime.now(UTC)
     cache = CacheRow(TenantId(tenant_id), CacheId(found[1]), "seeded", {}, 0, 0, now, now)
-    return Scope(cache, ScopeRow(ScopeId(found[0]), None), EmbedderId(embedder_id))
+    return Scope(cache, ScopeRow(ScopeId(found[0])), EmbedderId(embedder_id))
 
 
 def queries(url: str, scope: Scope, count: int, *, noise: float = 0.03) -> Vector:

@@ -1,28 +1,60 @@
-"""Gives large scopes their approximate index, and a new one when their rows have doubled."""
+"""Gives large scopes their approximate index, tries what the indexes find, and clears what is in the way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from uuid import uuid4
 
+from service.policy.decision import FLOOR
+from service.settings import Settings
 from service.store.database import Database
-from service.store.index_care import build, clear_invalid, large_scopes
+from service.store.index_care import (
+    build,
+    clear_invalid,
+    drop_needless,
+    indexes_to_try,
+    large_scopes,
+    request_rate,
+    try_recall,
+    vacuum_needy,
+)
+
+SAMPLE = 20
+URGENT = 4  # times the limit of exact scans: from there on a scan costs more than building beside the load
 
 
 @dataclass(frozen=True, slots=True)
 class Cared:
-    """Names of what was built, and of what a broken build had left and was dropped."""
+    """Names of what was built, dropped, vacuumed; how many scopes had to wait for an index; recalls that were tried."""
 
     built: list[str]
-    cleared: list[str]
+    dropped: list[str]
+    vacuumed: list[str]
+    waiting: int
+    recall: dict[str, float] = field(default_factory=dict)
 
 
-async def run_once(db: Database, exact_scan_limit: int) -> Cared:
-    """Build what is missing, one index after the other."""
-    cleared = await clear_invalid(db)
-    scopes = await large_scopes(db, exact_scan_limit)
-    for scope in scopes:
-        await build(db, scope)
-    return Cared([scope.name for scope in scopes], cleared)
+async def run_once(db: Database, settings: Settings) -> Cared:
+    """Try the indexes that are due, and build what is missing or worn, one after the other."""
+    limit = settings.exact_scan_limit
+    dropped = await clear_invalid(db) + await drop_needless(db, limit)
+    recall = await _try(db, settings)
+    wanted = await large_scopes(db, limit, recall_floor=settings.recall_floor)
+    built = []
+    for scope in wanted:
+        urgent = not scope.indexed and scope.rows > URGENT * limit
+        if (urgent or await request_rate(db) <= settings.index_max_rate) and await build(db, scope):
+            built.append(scope.name)
+    return Cared(built, dropped, await vacuum_needy(db), len(wanted) - len(built), recall)
+
+
+async def _try(db: Database, settings: Settings) -> dict[str, float]:
+    found = {}
+    for index in await indexes_to_try(db, settings.recall_interval):
+        recall = await try_recall(db, index, after=uuid4(), sample=SAMPLE, floor=FLOOR)
+        if recall is not None:
+            found[f"{index.embedder_id}_{index.scope_id}"] = recall
+    return found
 
 
 __all__ = ["Cared", "run_once"]

@@ -51,11 +51,7 @@ def tasks(settings: Settings) -> list[Task]:
             lambda db: eviction.run_once(db, settings.eviction_low),
         ),
         Task("half_life", settings.half_life_interval, half_life.run_once),
-        Task(
-            "index_care",
-            settings.index_interval,
-            lambda db: index_care.run_once(db, settings.exact_scan_limit),
-        ),
+        Task("index_care", settings.index_interval, lambda db: index_care.run_once(db, settings)),
         Task("jobs", settings.jobs_interval, lambda db: jobs.run_once(db, settings)),
         Task(
             "request_graph",
@@ -86,7 +82,14 @@ async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
     Raises: SemcacheError(DATABASE_UNAVAILABLE) where the database cannot be used at the start.
     """
     every = tasks(settings)
-    db = Database(url, Limits(pool_min=1, pool_max=2 * len(every), bulk_timeout=3600.0), role="semcache_worker")
+    limits = Limits(
+        pool_min=1,
+        pool_max=2 * len(every),
+        bulk_timeout=3600.0,
+        probes=settings.ivfflat_probes,
+        ef_search=settings.hnsw_ef_search,
+    )
+    db = Database(url, limits, role="semcache_worker")
     await db.verify()
     await db.open()
     holder = uuid4()

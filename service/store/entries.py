@@ -86,7 +86,7 @@ async def find_exact(
         rows = await cursor.fetchall()
     if not rows:
         return None, []
-    scope = ScopeRow(rows[0]["scope_id"], rows[0]["ann_index"])
+    scope = ScopeRow(rows[0]["scope_id"], rows[0]["indexed_by"])
     return scope, [_found(row, 1.0) for row in rows if row["entry_id"] is not None]
 
 
@@ -105,7 +105,7 @@ async def find_neighbours(
     """The nearest living entries of a scope, nearest first. `vector` has unit length, shape (dimensions,)."""
     statement = (
         query("find_neighbours")
-        if scope.ann_index is None
+        if embedder_id not in scope.indexed_by
         else numbered(
             "find_neighbours_indexed",
             dimensions=len(vector),
@@ -226,7 +226,7 @@ async def scope_of(db: Database, cache: CacheRow, entry_id: UUID) -> ScopeRow | 
             {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "entry_id": entry_id},
         )
         row = await cursor.fetchone()
-    return ScopeRow(row["scope_id"], row["ann_index"]) if row else None
+    return ScopeRow(row["scope_id"], row["indexed_by"]) if row else None
 
 
 async def page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NewType
@@ -36,10 +37,10 @@ class CacheRow:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope that exists, and the kind of its approximate index if it has one."""
+    """A scope that exists, and the embedders of whose vectors it has an approximate index."""
 
     scope_id: ScopeId
-    ann_index: str | None
+    indexed_by: Sequence[EmbedderId] = ()
 
 
 @dataclass(frozen=True, slots=True)

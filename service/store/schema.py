@@ -156,8 +156,6 @@ scope = Table(
     _refers("sampling_config_id"),
     _column("canonical_version", SmallInteger),
     _column("parts", JSONB),
-    _column("ann_index", Text, null=True),
-    _column("ann_rows", BigInteger, null=True),
     _at("created_at"),
     UniqueConstraint("cache_id", "scope_key"),
 )
@@ -479,6 +477,19 @@ lease = Table(
     _column("holder", Uuid),
     _at("expires_at"),
     _column("confirmed", BigInteger),
+)
+
+vector_index = Table(
+    "vector_index",
+    metadata,
+    Column("scope_id", BigInteger, ForeignKey("semcache.scope.scope_id"), primary_key=True, autoincrement=False),
+    Column("embedder_id", Integer, ForeignKey("semcache.embedder.embedder_id"), primary_key=True, autoincrement=False),
+    _tenant(),
+    _column("kind", Text),
+    _column("rows", BigInteger),
+    _at("built_at"),
+    _column("recall", REAL, null=True),
+    _at("checked_at", null=True),
 )
 
 job = Table(

@@ -3,7 +3,11 @@
 -- No row: the scope does not exist, so nothing can be near either. One round trip, three index look-ups.
 select
     s.scope_id,
-    s.ann_index,
+    array(
+        select a.embedder_id
+        from semcache.vector_index a
+        where a.scope_id = s.scope_id
+    ) as indexed_by,
     found.*
 from semcache.scope s
 join semcache.cache c using (cache_id)

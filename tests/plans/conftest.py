@@ -52,7 +52,7 @@ async def indexed(request: pytest.FixtureRequest, seeded: Seeded, worker: Databa
             "update semcache.cache set policy = %s where cache_id = %s",
             (f'{{"index": "{request.param}"}}', scope.cache.cache_id),
         )
-    for wanted in await large_scopes(worker, 2_000):
+    for wanted in await large_scopes(worker, 2_000, recall_floor=0.0):
         if wanted.scope_id == scope.row.scope_id:
             await build(worker, wanted)
-    return scope.indexed(request.param)
+    return scope.indexed(yes=True)

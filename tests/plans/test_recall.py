@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 import numpy as np
 import psycopg
 import pytest
-from seeded import Scope, Seeded, Vector, queries
+from seeded import DIMENSIONS, Scope, Seeded, Vector, queries
 
 from service.store import entries
-from service.store.database import Database
+from service.store.database import Database, Limits
+from service.store.index_care import Index, try_recall
 from service.store.rows import Found
 
 FLOOR = 0.9
@@ -30,7 +32,7 @@ async def neighbours(db: Database, scope: Scope, vector: Vector) -> list[Found]:
 
 
 async def test_the_nearest_true_neighbour_is_found(indexed: Scope, seeded: Seeded, db: Database) -> None:
-    exact = indexed.indexed(None)
+    exact = indexed.indexed(yes=False)
     asked = queries(seeded.url, indexed, 100)
     truth = [(await neighbours(db, exact, vector))[0] for vector in asked]
     assert min(found.similarity for found in truth) > FLOOR, "every query has a true neighbour"
@@ -57,6 +59,30 @@ def dead_around(indexed: Scope, seeded: Seeded) -> Iterator[Vector]:
 
 async def test_dead_neighbours_do_not_hide_a_living_one(dead_around: Vector, indexed: Scope, db: Database) -> None:
     living = await neighbours(db, indexed, dead_around)
-    exact = await neighbours(db, indexed.indexed(None), dead_around)
+    exact = await neighbours(db, indexed.indexed(yes=False), dead_around)
     assert len(living) == 4
     assert living[0].similarity == pytest.approx(exact[0].similarity, abs=0.02)
+
+
+async def test_the_canary_tells_an_index_that_finds_little(indexed: Scope, seeded: Seeded, worker: Database) -> None:
+    """With one probe of many lists, or few candidates, the nearest is often missed."""
+    index = Index(indexed.row.scope_id, indexed.embedder_id, DIMENSIONS)
+    good = await try_recall(worker, index, after=UUID(int=0), sample=100, floor=0.0)
+    assert good is not None
+    assert good > 0.95
+    if indexed == seeded.huge.indexed(yes=True):
+        limits = Limits(pool_min=1, pool_max=1, timeout=30.0, probes=1)
+        door = Database(seeded.url, limits, role="semcache_worker")
+        await door.open()
+        poor = await try_recall(door, index, after=UUID(int=0), sample=100, floor=0.0)
+        await door.close()
+        assert poor is not None
+        assert poor < good
+    (row,) = [x for x in shown(seeded) if x[0] == indexed.row.scope_id]
+    assert row[1] is not None
+    assert await try_recall(worker, index, after=UUID(int=0), sample=100, floor=1.1) is None
+
+
+def shown(seeded: Seeded) -> list[tuple[int, float]]:
+    with psycopg.connect(seeded.url) as connection:
+        return connection.execute("select scope_id, recall from semcache.index_health").fetchall()
