@@ -93,6 +93,14 @@ class Settings(BaseSettings):
         None, description="run the worker in a child process; unset: only with the embedded database"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="lines for people, or one JSON object each, with request and trace ids"
+    )
+    traces: bool = Field(
+        False,
+        description="send OpenTelemetry spans by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT says; wants the extra otel",
+    )
+    trace_prompts: bool = Field(False, description="put the texts of prompts into spans")
 
     upstream: WebAddress | None = Field(None, description="base URL of the model server, as http://host:8000/v1")
     upstream_key: SecretStr | None = Field(None, description="bearer token for the model server")

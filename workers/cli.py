@@ -23,7 +23,7 @@ def worker(
 ) -> None:
     """Run the periodic tasks. Any number may run: each task is done by one at a time."""
     settings = read_settings(data_dir=data_dir, database_url=database_url)
-    configure_logging(settings.log_level)
+    configure_logging(settings)
     end_on_hangup()
     with open_target(settings) as target:
         if target.embedded:

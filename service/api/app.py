@@ -12,6 +12,7 @@ from service.api.limits import BodyLimit
 from service.api.origins import LocalOrigins
 from service.api.proxy import ProxyRoute
 from service.api.request_id import RequestId
+from service.api.traces import Traced
 from service.cache.runtime import build_runtime
 from service.resources import version
 from service.settings import Settings
@@ -51,6 +52,8 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app.router.routes.append(ProxyRoute(runtime))
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(LocalOrigins, runtime=runtime)
+    if settings.traces:
+        app.add_middleware(Traced)
     app.add_middleware(RequestId)
     return app
 

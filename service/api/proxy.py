@@ -25,6 +25,7 @@ from service.cache.passage import pass_through, takes_model_from_body
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.json_text import dumps
+from service.telemetry.tracing import current
 from service.upstream.answer import PATHS
 
 _CACHED = {path: endpoint for endpoint, path in PATHS.items()}
@@ -102,6 +103,8 @@ class Proxy:
             controls=controlled.controls,
             key=_key(scope),
         )
+        if settings.trace_prompts:
+            current().set({"gen_ai.input.messages": dumps(call.fields.get("messages") or call.fields.get("input"))})
         return await complete(self._runtime, call)
 
     async def _pass(self, scope: Scope, inbound: Inbound, told: Told) -> Reply:
@@ -132,6 +135,10 @@ class Proxy:
 
 
 async def _send(reply: Reply, send: Send) -> None:
+    told = reply.told
+    current().set(
+        {"semcache.outcome": told.status, "semcache.reason": told.reason, "semcache.similarity": told.similarity}
+    )
     headers = answer_headers(reply.headers, reply.told)
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if isinstance(reply.body, bytes):

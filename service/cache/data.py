@@ -26,6 +26,7 @@ from service.identity.scope import Namespace
 from service.policy.decision import Policy
 from service.store import entries
 from service.store.rows import EntryRow
+from service.telemetry.tracing import current
 from service.upstream.answer import text_answer
 
 AWAITED = 600.0  # seconds from a search that missed to a store that answers it
@@ -49,6 +50,8 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
     Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
     begun = time.perf_counter()
+    if runtime.settings.trace_prompts:
+        current().set({"semcache.prompt": prompt.text})
     ask = _ask(cache, prompt)
     try:
         looked = await look_up(runtime, cache, ask)
@@ -156,6 +159,8 @@ def _note(
     looked: Looked | None = None,
 ) -> None:
     found = looked.found if looked else None
+    similarity = (found.similarity if found else looked.nearest) if looked else None
+    current().set({"semcache.outcome": outcome, "semcache.reason": reason, "semcache.similarity": similarity})
     runtime.recorder.note(
         Request(
             tenant_id=cache.tenant.tenant_id,
@@ -166,7 +171,7 @@ def _note(
             served=found is not None,
             outcome=outcome,
             reason=reason,
-            similarity=(found.similarity if found else looked.nearest) if looked else None,
+            similarity=similarity,
             latency_ms=round((time.perf_counter() - begun) * 1000, 3),
             stages=looked.stages if looked else {},
             tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found else 0,

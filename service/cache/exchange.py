@@ -8,19 +8,27 @@ from typing import Any
 
 from service.cache.call import Call
 from service.cache.flights import Head
-from service.upstream.answer import Answer, from_raw
+from service.telemetry.tracing import Span, begin
+from service.upstream.answer import Answer, Endpoint, from_raw
 from service.upstream.assemble import StreamAssembler
-from service.upstream.client import UpstreamClient, UpstreamResponse
+from service.upstream.client import UpstreamClient, UpstreamError, UpstreamResponse
 from service.upstream.sse import Parser
 from service.upstream.usage import ask_usage
 
 _REFUSED = (400, 422)
+_OPERATIONS: dict[Endpoint, str] = {
+    "chat": "chat",
+    "completions": "text_completion",
+    "responses": "chat",
+    "embeddings": "embeddings",
+}
 
 
 class Exchange:
     """A response that is read once. After `chunks` has ended, `answer` says whether it was a whole one."""
 
-    def __init__(self, call: Call, response: UpstreamResponse, begun: float, max_bytes: int) -> None:
+    def __init__(self, call: Call, response: UpstreamResponse, begun: float, max_bytes: int, span: Span) -> None:
+        self._span = span
         self._call, self._response, self._room = call, response, max_bytes
         self._begun = self._ended = begun
         self.head = Head(response.status, response.headers, response.streams)
@@ -31,13 +39,17 @@ class Exchange:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The bytes as they come; each is looked at after it was given out. Raises UpstreamError."""
-        async for chunk in self._response.chunks():
-            yield chunk
-            self._fold(chunk)
-        self._finish()
+        try:
+            async for chunk in self._response.chunks():
+                yield chunk
+                self._fold(chunk)
+            self._finish()
+        finally:
+            self._end_span()
 
     def close(self) -> None:
         self._response.close()
+        self._end_span()
 
     @property
     def spent(self) -> int:
@@ -74,19 +86,57 @@ class Exchange:
             self.answer = from_raw(self._call.endpoint, b"".join(self._body))
             self.incomplete = None if self.answer else "answer_malformed"
 
+    def _end_span(self) -> None:
+        self._span.set({"http.response.status_code": self.head.status} | (_told(self.answer) if self.answer else {}))
+        if self.incomplete is not None:
+            self._span.fail(self.incomplete)
+        self._span.end()
+
 
 async def open_exchange(client: UpstreamClient, call: Call, *, max_bytes: int, count: bool) -> Exchange:
     """Send the request and wait for the head of its answer. Raises UpstreamError.
 
     count: ask a stream for its token counts too; a server that refuses gets the request as it was.
     """
-    begun = time.perf_counter()
+    begun, span = time.perf_counter(), _span(call)
+    try:
+        with span.active():
+            response = await _ask(client, call, count=count)
+    except UpstreamError as error:
+        span.fail(error.code.slug)
+        span.end()
+        raise
+    return Exchange(call, response, begun, max_bytes, span)
+
+
+async def _ask(client: UpstreamClient, call: Call, *, count: bool) -> UpstreamResponse:
     if count and call.counts:
         response = await _send(client, call, ask_usage(call.raw, call.fields))
         if response.status not in _REFUSED:
-            return Exchange(call, response, begun, max_bytes)
+            return response
         response.close()
-    return Exchange(call, await _send(client, call, call.raw), begun, max_bytes)
+    return await _send(client, call, call.raw)
+
+
+def _span(call: Call) -> Span:
+    """By the conventions for spans of GenAI clients."""
+    asked = {name: call.fields.get(name) for name in ("temperature", "top_p", "max_tokens", "seed")}
+    plain = {f"gen_ai.request.{name}": value for name, value in asked.items() if isinstance(value, int | float)}
+    operation = _OPERATIONS[call.endpoint]
+    given = {"gen_ai.operation.name": operation, "gen_ai.request.model": call.model} | plain
+    return begin(f"{operation} {call.model}", given, kind="CLIENT")
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    prompt, completion = answer.tokens
+    reasons = [choice.get("finish_reason") for choice in answer.body.get("choices") or ()]
+    return {
+        "gen_ai.response.id": answer.body.get("id"),
+        "gen_ai.response.model": answer.body.get("model"),
+        "gen_ai.response.finish_reasons": [str(reason) for reason in reasons] or None,
+        "gen_ai.usage.input_tokens": prompt or None,
+        "gen_ai.usage.output_tokens": completion or None,
+    }
 
 
 async def _send(client: UpstreamClient, call: Call, content: bytes) -> UpstreamResponse:

@@ -20,6 +20,7 @@ from service.errors import Code, SemcacheError
 from service.identity.model import ModelIdentity
 from service.settings import DEFAULT_CACHE
 from service.store.tenants import Tenant
+from service.telemetry.tracing import span
 
 _CALLERS = (Code.UNAUTHENTICATED, Code.CACHE_NOT_FOUND)
 
@@ -86,7 +87,7 @@ async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None, que
     if asked.cache is None:
         return
     call = asked.call
-    with runtime.metrics.timed("identity"):
+    with runtime.metrics.timed("identity"), span("identity"):
         asked.plan = plan = make_plan(call, asked.cache, model, question)
     if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
         return

@@ -22,6 +22,7 @@ from service.identity.tier import Tier
 from service.policy.decision import Policy, Reason, Ruling
 from service.store import entries
 from service.store.rows import Found, ScopeRow
+from service.telemetry.tracing import span
 from service.upstream.answer import Answer
 
 EXACT, SEMANTIC, STALE = "exact", "semantic", "stale"
@@ -78,7 +79,8 @@ class Looked:
     def stage(self, name: str) -> Iterator[None]:
         begun = time.perf_counter()
         try:
-            yield
+            with span(name):
+                yield
         finally:
             self.stages[name] = round((time.perf_counter() - begun) * 1000, 3)
 

@@ -19,6 +19,7 @@ from service.policy.guards.features import features_of
 from service.store import entries
 from service.store.entries import Vector
 from service.store.rows import EmbedderId, NewEntry, ScopeId, ScopeRow, Stored
+from service.telemetry.tracing import span
 from service.upstream.answer import Answer
 
 
@@ -56,6 +57,11 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
 
     Raises: SemcacheError with DATABASE_UNAVAILABLE, EMBEDDER_UNAVAILABLE or CACHE_NOT_FOUND; nothing is stored then.
     """
+    with span("store"):
+        return await _store(runtime, cache, new)
+
+
+async def _store(runtime: Runtime, cache: OpenCache, new: New) -> Kept | None:
     vector, embedder_id, exact_only = await _vector(runtime, cache, new.identity)
     scope_id = new.scope.scope_id if new.scope else await _scope_id(runtime, cache, new.identity)
     prompt_tokens, completion_tokens = new.answer.tokens

@@ -24,6 +24,7 @@ from service.settings import Settings
 from service.store import migrate, tenants
 from service.store.database import Database, Limits
 from service.telemetry.logs import configure_logging
+from service.telemetry.tracing import configure_tracing
 
 GRACE = 5  # seconds for answers on their way; the runtime's own grace comes after it
 # Above the clients' own (5 s in OpenAI's), so that no request is sent into a connection that is just being closed.
@@ -55,7 +56,8 @@ def serve(  # noqa: PLR0917 - typer makes flags of them, none is positional
         data_dir=data_dir,
         database_url=database_url,
     )
-    configure_logging(settings.log_level)
+    configure_logging(settings)
+    configure_tracing(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises these again when it is done; so we leave through the finally blocks
         signal.signal(number, lambda *_: sys.exit(0))

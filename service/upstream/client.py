@@ -21,6 +21,7 @@ from yarl import URL
 
 from service.errors import Code, SemcacheError
 from service.settings import Settings, UpstreamTarget
+from service.telemetry.tracing import passed_on
 from service.upstream.headers import Headers, answer_headers, request_headers
 
 # Below the keep-alive of common servers (uvicorn 5 s, gunicorn 2 s): a request is not sent into a closing
@@ -186,6 +187,7 @@ class UpstreamClient:
         if content is not None and not isinstance(content, bytes):
             # A streamed body keeps its announced length; without one it goes in chunks.
             passed += [pair for pair in headers if pair[0].lower() == b"content-length"]
+        passed = passed_on(passed)
         try:
             async with asyncio.timeout(self._settings.upstream_first_byte_timeout):
                 response = await self._http.request(

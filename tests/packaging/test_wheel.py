@@ -27,7 +27,10 @@ EXTRAS = (
     *("langchain_core", "litellm"),
 )
 # The export runs alone in a process of its own, which the local embedder starts; the clients live in applications.
-NEEDS_EXTRAS = {"service.embed.export", "service.clients.langchain", "service.clients.litellm"}
+NEEDS_EXTRAS = {
+    *("service.embed.export", "service.telemetry.otel"),
+    *("service.clients.langchain", "service.clients.litellm"),
+}
 
 IMPORT_ALL = f"""
 import importlib, pkgutil, sys
