@@ -63,6 +63,17 @@ async def test_what_the_judge_finds_right_is_an_exact_hit_from_then_on(judge: Fa
     assert (await look(cache, asked))["data"] == []
 
 
+async def test_a_replaced_answer_is_served_under_no_other_request(judge: FakeUpstream, service: Service) -> None:
+    cache = await cache_of(service, judgeDoubts=True)
+    says(judge, JUDGE, "YES")
+    await look(cache, "Where can I pitch a tent?")
+    await observed(service, cache.name, 1)
+    for _ in range(2):
+        assert (await look(cache, "Where can I pitch a tent?"))["reason"] == "same_request"
+    await asyncio.to_thread(cache.store, "Where may I pitch my tent?", "By the lake.")
+    assert (await look(cache, "Where can I pitch a tent?"))["reason"] != "same_request"
+
+
 async def test_what_the_judge_finds_wrong_is_noted(judge: FakeUpstream, service: Service) -> None:
     cache = await cache_of(service, judgeDoubts=True)
     says(judge, JUDGE, "NO")

@@ -99,6 +99,14 @@ async def test_what_is_no_doubt_is_not_looked_at(upstream: FakeUpstream, asker: 
     assert not asked(upstream, JUDGE)
 
 
+async def test_what_has_no_calibration_stays_strict(upstream: FakeUpstream, asker: Asker) -> None:
+    body = await doubtful(upstream, asker, "trawler", secondStage="judge", decision="calibrated")
+    says(upstream, JUDGE, "YES")
+    got = await asker.ask(body)
+    assert (got.cache, got.reason) == ("MISS", "uncalibrated")
+    assert not asked(upstream, JUDGE)
+
+
 async def test_the_data_api_and_explain_look_twice_too(upstream: FakeUpstream, asker: Asker) -> None:
     await asker.new_cache(similarityThreshold=0.999, secondStage="judge")
     says(upstream, JUDGE, "YES")
@@ -108,7 +116,7 @@ async def test_the_data_api_and_explain_look_twice_too(upstream: FakeUpstream, a
     found = (await asker.http.post(f"{entries}/search", json={"prompt": "Where can I moor a punt?"})).json()
     assert (found["reason"], found["data"][0]["response"]) == ("second_stage_accepted", "Under the bridge.")
     says(upstream, JUDGE, "NO")
-    asks = {"prompt": "Where can I moor a punt?"}
+    asks = {"prompt": "Where could I moor a punt?"}
     told = (await asker.http.post(f"/v1/caches/{asker.cache}/explain", json=asks)).json()
     assert (told["outcome"], told["reason"]) == ("miss", "second_stage_rejected")
 
