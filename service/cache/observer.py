@@ -22,6 +22,7 @@ from service.store.rows import CacheRow, EmbedderId
 from service.telemetry.metrics import Metrics
 
 MOST_WAITING = 256
+LONGEST = 200_000  # characters of all answers of one comparison, so that those which wait fit in memory
 REST = 3  # seconds of rest for each of comparing: embedding answers must not hold up those who wait for a lookup
 
 
@@ -62,7 +63,7 @@ class Observer:
     def observe_later(
         self, sighting: Sighting, fresh: Said, rule: Compare, source: Source, inclusion: float | None
     ) -> None:
-        """Compare and record off the request path, or drop it where too much waits."""
+        """Compare and record off the request path, or drop it where it is too long or too much waits."""
 
         async def work() -> None:
             begun = time.perf_counter()
@@ -70,7 +71,8 @@ class Observer:
             await self.record(sighting, verdicts, source, inclusion)
             await asyncio.sleep(REST * (time.perf_counter() - begun))
 
-        if not self.chores.begin(uuid4(), work):
+        length = len(fresh.text) + sum(len(near.said.text) for near in sighting.near)
+        if length > LONGEST or not self.chores.begin(uuid4(), work):
             self._metrics.unobserved.inc()
 
     async def compare(self, sighting: Sighting, fresh: Said, rule: Compare) -> Mapping[UUID, Verdict] | None:

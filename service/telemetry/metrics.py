@@ -96,7 +96,7 @@ class Metrics:
         )
         self.unobserved = self._counter(
             "semcache_observations_dropped_total",
-            "Requests whose answers were not compared or judged, since too many were waiting or the database was away.",
+            "Requests whose answers were not compared or judged: too long, too many waiting, or the database away.",
         )
         self.judgements = self._counter(
             "semcache_judgements_total",

@@ -90,6 +90,17 @@ async def test_nothing_is_compared_where_the_policy_says_so(
     await observed(shared, asker.cache, 0)
 
 
+async def test_answers_too_long_to_wait_are_not_compared(upstream: FakeUpstream, asker: Asker, shared: Service) -> None:
+    await asker.new_cache(similarityThreshold=1.0)
+    first, near = questions("glider")
+    answers(upstream, "glider", RIGHT, "word " * 50_000)
+    await asker.stored(first)
+    before = counted(shared, "semcache_observations_dropped_total")
+    await asker.stored(near)
+    await until(lambda: counted(shared, "semcache_observations_dropped_total") == before + 1)
+    await observed(shared, asker.cache, 0)
+
+
 async def test_an_explored_hit_gets_the_fresh_answer(upstream: FakeUpstream, asker: Asker, shared: Service) -> None:
     await asker.new_cache(explorationRate=1)
     first, near = questions("boating")
