@@ -160,7 +160,9 @@ SERVICE = ("-c", "from service.cli import main; main()", "serve")
 FLOOR = (str(Path(__file__).with_name("floor.py")),)
 
 
-def start(url: str, what: Sequence[str], ready: str, **more: str) -> tuple[subprocess.Popen[bytes], int]:
+def start(
+    url: str, what: Sequence[str], ready: str, *, python: str = sys.executable, folder: str | None = None, **more: str
+) -> tuple[subprocess.Popen[bytes], int]:
     """A process that serves HTTP, and its port."""
     with create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -168,7 +170,8 @@ def start(url: str, what: Sequence[str], ready: str, **more: str) -> tuple[subpr
         "SEMCACHE_EMBEDDER_MEMORY": "0",
         "SEMCACHE_PORT": str(port),
     }
-    process = subprocess.Popen([sys.executable, *what], env=os.environ | own | more, stdout=subprocess.DEVNULL)
+    env = os.environ | own | more
+    process = subprocess.Popen([python, *what], cwd=folder, env=env, stdout=subprocess.DEVNULL)
     for _ in range(600):
         try:
             if httpx.get(f"http://127.0.0.1:{port}{ready}").status_code == 200:

@@ -149,10 +149,10 @@ class HttpClient:
         self._socket.close()
 
 
-def post(path: str, body: Any) -> bytes:
+def post(path: str, body: Any, *headers: str) -> bytes:
     """A whole request, for `HttpClient.send`."""
     data = json.dumps(body).encode()
-    head = f"host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(data)}"
+    head = "\r\n".join(["host: 127.0.0.1", "content-type: application/json", f"content-length: {len(data)}", *headers])
     return f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + data
 
 
