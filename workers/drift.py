@@ -63,12 +63,12 @@ def in_zone(observed: Sequence[Observed], policy: CachePolicy) -> list[Label]:
     """The nearest candidate of each request in doubt, whatever became of it.
 
     Below a threshold nothing is served, so that a change of it does not change what is seen. What learns serves a part
-    of its zone: without audits that part is missing, and then nothing can be said.
+    of its zone: where that part has no labels nothing can be said.
     """
     low, high = LEARNED_ZONE
     if policy.decision == "threshold":
         low, high = max(FLOOR, policy.similarity_threshold - ZONE), policy.similarity_threshold
-    elif not any(o.served for o in observed):
+    elif not policy.labels_hits:
         return []
     nearest: dict[UUID, Observed] = {}
     for o in observed:

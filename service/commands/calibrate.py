@@ -122,6 +122,11 @@ def _show(earlier: Sample, later: Sample, rows: Sequence[Row], choice: Choice, b
         f"{len(earlier.labelled)} labelled requests to choose on, {len(later.labelled)} to show; of {later.requests} "
         f"requests there {later.exact_hits} were exact hits; 95 % intervals"
     )
+    if later.unseen:
+        typer.echo(
+            f"{later.unseen} semantic hits of that time are left out: none of what is served is labelled, unless the "
+            "cache's policy has an auditRate, an explorationRate, or shadow"
+        )
     typer.echo(
         f"{'policy':24} {'setting':>8} {'served':>7} {'semantic':>8}  {'false per semantic hit':24} per served hit"
     )
@@ -133,7 +138,7 @@ def _show(earlier: Sample, later: Sample, rows: Sequence[Row], choice: Choice, b
     )
     if choice.shown is not None:
         kept = "kept" if keeps(choice, budget) else "NOT KEPT"
-        shown = getattr(choice.shown, f"false_per_{budget.per}")
+        shown = choice.shown.false_per(budget.per)
         typer.echo(
             f"on the half that it was not chosen on: {_share(shown)}, {kept}; served {choice.shown.hit_rate:.1%}"
         )

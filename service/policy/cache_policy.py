@@ -173,6 +173,12 @@ class CachePolicy(BaseModel):
         found = _VARIANTS.fullmatch(self.sampled)
         return int(found[1]) if found else 1
 
+    @property
+    def labels_hits(self) -> bool:
+        """Whether of what similarity serves a share is labelled too, not only of what it leaves."""
+        drawn = self.audit_rate > 0 or self.exploration_rate > 0
+        return drawn or self.shadow or self.decision == "verified"
+
     def keys(self, *, question: str | None = None, salt: tuple[tuple[str, str], ...] = ()) -> KeyPolicy:
         """What it says about identity. question: the stand-alone form of the last user message, once it is known."""
         found = _LAST_TURNS.fullmatch(self.context)

@@ -38,11 +38,15 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Labelled requests, and of the same time how many requests there were in all and how many exact hits."""
+    """Labelled requests, and of the same time how many requests there were in all and how many exact hits.
+
+    unseen: semantic hits of that time that the labelled requests do not stand for, since none was drawn of such.
+    """
 
     labelled: Sequence[Labelled]
     requests: int
     exact_hits: int
+    unseen: int = 0
 
 
 @dataclass(frozen=True, slots=True)

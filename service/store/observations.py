@@ -78,10 +78,13 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests that were looked up, and those that got, or in shadow would have got, the answer to the same request."""
+    """Requests that were looked up; those that got, or in shadow would have got, the answer to the same request; and
+    those that got a neighbour's.
+    """
 
     requests: int
     exact_hits: int
+    semantic_hits: int
 
 
 async def record(db: Database, cache: CacheRow, rows: Sequence[NewObservation]) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 
+from service.policy.cache_policy import read_policy
 from service.policy.guards.checks import Outcome
 from service.policy.signals import SIGNALS_VERSION, Signals
 from service.policy.tradeoff import Labelled, Near, Sample
@@ -41,7 +42,8 @@ async def _sample(
     db: Database, cache: CacheRow, requests: Sequence[Sequence[Row]], since: datetime, until: datetime | None
 ) -> Sample:
     seen = await traffic(db, cache, since, until)
-    return Sample([_labelled(rows) for rows in requests], seen.requests, seen.exact_hits)
+    unseen = 0 if read_policy(cache.policy).labels_hits else seen.semantic_hits
+    return Sample([_labelled(rows) for rows in requests], seen.requests, seen.exact_hits, unseen)
 
 
 def _labelled(rows: Sequence[Row]) -> Labelled:

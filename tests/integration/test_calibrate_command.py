@@ -178,6 +178,15 @@ def test_observations_stand_for_as_many_requests_as_they_were_drawn_from(run: Ru
     assert "nothing, it takes" in said.output
 
 
+def test_hits_that_nobody_looks_at_are_told(run: Run, database_url: str) -> None:
+    asyncio.run(seed(database_url, right=10, wrong=10))
+    log(database_url, semantic_hit=7)
+    assert "7 semantic hits of that time are left out" in run("--database-url", database_url).output
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""update semcache.cache set policy = '{"auditRate": 0.01}'""")
+    assert "left out" not in run("--database-url", database_url).output
+
+
 @pytest.mark.parametrize("decision", ["threshold", "calibrated"])
 def test_the_choice_is_written_to_the_policy(run: Run, database_url: str, decision: str) -> None:
     asyncio.run(seed(database_url, right=600, wrong=120))

@@ -5,6 +5,8 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from sessions import Session
 
+SAID = {"confirmed": 7, "refuted": 0}
+
 
 def tighten(worker: Session, **changes: Any) -> Any:
     arguments = {
@@ -19,7 +21,7 @@ def tighten(worker: Session, **changes: Any) -> Any:
 
 def test_what_was_learned_of_this_cache_alone_is_gone(app: Session, worker: Session) -> None:
     other = app.cache()
-    fit = {"entry_id": str(app.store()["entry_id"]), "slope": 9.5, "middle": 0.9, "variance": 0.01, "n": 9}
+    fit = {"entry_id": str(app.store()["entry_id"]), "slope": 9.5, "middle": 0.9, "variance": 0.01, "n": 9} | SAID
     for cache_id, fits in ((worker.cache_id, [fit]), (other, [])):
         worker.call(
             "save_calibration",

@@ -98,8 +98,8 @@ async def test_exact_hits_of_the_window_are_counted_also_those_in_shadow(known: 
         rows = [lookup | {"outcome": outcome, "reason": reason, "at": at} for outcome, reason, at in log]
         await connection.execute("select record_requests(%s, %s)", (known.cache.tenant_id, Jsonb(rows)))
     since = datetime(2026, 1, 1, tzinfo=UTC)
-    assert await observations.traffic(worker, known.cache, since) == Traffic(requests=4, exact_hits=2)
-    assert await observations.traffic(worker, known.cache, since, since) == Traffic(0, 0)
+    assert await observations.traffic(worker, known.cache, since) == Traffic(requests=4, exact_hits=2, semantic_hits=1)
+    assert await observations.traffic(worker, known.cache, since, since) == Traffic(0, 0, 0)
 
 
 async def test_the_words_of_a_cache_are_counted_by_entry(known: Cached, worker: Database, database_url: str) -> None:

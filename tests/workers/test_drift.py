@@ -18,6 +18,7 @@ from service.store.database import Database
 from workers import drift
 from workers.drift import Watched, tightened
 
+SAID = {"confirmed": 7, "refuted": 0}
 QUIET = Watched(caches=1, alarms=0, tightened=0)
 RUNG = Watched(caches=1, alarms=1, tightened=1)
 
@@ -53,7 +54,7 @@ def app(database_url: str) -> Any:
 
 def calibrate(app: Session, known: Cached) -> None:
     """Something learned, as the task calibrate leaves it."""
-    fit = {"entry_id": str(known.entry_id), "slope": 20.0, "middle": 0.9, "variance": 0.01, "n": 9}
+    fit = {"entry_id": str(known.entry_id), "slope": 20.0, "middle": 0.9, "variance": 0.01, "n": 9} | SAID
     app.call(
         "save_calibration",
         tenant_id=known.cache.tenant_id,
@@ -122,11 +123,16 @@ async def test_what_is_outside_the_zone_says_nothing(known: Cached, worker: Data
     assert await run(worker) == QUIET
 
 
-async def test_without_audits_nothing_is_said_of_what_a_learner_leaves(known: Cached, worker: Database) -> None:
-    await decide(known, decision="calibrated")
+@pytest.mark.parametrize(
+    ("policy", "seen"), [({}, QUIET), ({"explorationRate": 0.02}, RUNG), ({"auditRate": 0.01}, RUNG)]
+)
+async def test_what_a_learner_leaves_says_something_only_beside_what_it_serves(
+    known: Cached, worker: Database, policy: dict[str, Any], seen: Watched
+) -> None:
+    await decide(known, decision="calibrated", **policy)
     await labels(known, 0.0)
     await labels(known, 0.5)
-    assert await run(worker) == QUIET
+    assert await run(worker) == seen
 
 
 async def test_a_cache_that_is_gone_is_left_alone(known: Cached, worker: Database) -> None:
