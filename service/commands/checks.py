@@ -13,6 +13,7 @@ from service.store.migrate import UPGRADE_HINT, State
 Level = Literal["ok", "warn", "FAIL"]
 OLDEST_PGVECTOR = (0, 8, 4)
 SLOW_MS = 500
+BUSY = 0.7
 LATE = 900.0  # seconds without a worker's task
 ROOM, LEAST_ROOM = 2 * 2**30, 200 * 2**20
 
@@ -92,6 +93,15 @@ def judge_disk(what: str, free: int) -> Finding:
     return Finding("ok", what, said)
 
 
+def judge_engine(model: str, busy: float | None) -> Iterator[Finding]:
+    """busy: the share of its key-value cache that an engine uses; None where it does not say."""
+    if busy is not None and busy > BUSY:
+        mend = (
+            "let hits spare it (a longer ttlMillis, more SEMCACHE_L1_ENTRIES, a policy that learns), or add an engine"
+        )
+        yield Finding("warn", f"engine of {model}", f"uses {busy:.0%} of its key-value cache", mend)
+
+
 def _versions(facts: ServerFacts) -> Finding:
     said = f"{facts.version_text} with pgvector {facts.pgvector or 'absent'}"
     if facts.version < 160000:
@@ -135,4 +145,4 @@ def _indexes(facts: ServerFacts) -> Finding:
     return Finding("ok", "indexes", "all valid")
 
 
-__all__ = ["Finding", "Level", "judge_disk", "judge_schema", "judge_server", "judge_traffic"]
+__all__ = ["Finding", "Level", "judge_disk", "judge_engine", "judge_schema", "judge_server", "judge_traffic"]

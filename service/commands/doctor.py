@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from service.api.origins import is_loopback
-from service.commands.checks import Finding, judge_disk, judge_schema, judge_server, judge_traffic
+from service.commands.checks import Finding, judge_disk, judge_engine, judge_schema, judge_server, judge_traffic
 from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
 from service.embed.embedder import open_embedder
 from service.errors import SemcacheError
@@ -21,6 +21,7 @@ from service.store import migrate, tenants
 from service.store.database import Database, Limits
 from service.store.facts import read_server, read_traffic
 from service.upstream.client import UpstreamClient, UpstreamError
+from service.upstream.load import read_load
 from service.upstream.probe import probe
 from service.upstream.wire import parse
 
@@ -121,7 +122,7 @@ async def _models(settings: Settings) -> list[Finding]:
     async with UpstreamClient(settings) as client:
         try:
             names = sorted({*settings.models, *settings.upstreams}) or await _served(client)
-            return [await _model(client, settings, name) for name in names]
+            return [finding for name in names for finding in await _model(client, settings, name)]
         except UpstreamError as error:
             return [Finding("FAIL", "model servers", error.detail, "start it, or set SEMCACHE_UPSTREAM to where it is")]
 
@@ -131,7 +132,12 @@ async def _served(client: UpstreamClient) -> list[str]:
     return [card["id"] for card in shown["data"]]
 
 
-async def _model(client: UpstreamClient, settings: Settings, name: str) -> Finding:
+async def _model(client: UpstreamClient, settings: Settings, name: str) -> list[Finding]:
+    busy = (await read_load(client, name)).kv_usage
+    return [await _identity(client, settings, name), *judge_engine(name, busy)]
+
+
+async def _identity(client: UpstreamClient, settings: Settings, name: str) -> Finding:
     what = f"model {name}"
     shown = await probe(client, name, canary=settings.probe_canary)
     if shown.card is None:

@@ -98,9 +98,11 @@ def test_nothing_is_made_where_nothing_is(tmp_path: Path) -> None:
 async def test_model_servers_show_what_they_serve(tmp_path: Path) -> None:
     async with FakeUpstream() as upstream:
         upstream.on("/v1/models", Reply(json={"data": [{"id": "small-chat"}]}))
+        upstream.on("/metrics", Reply(chunks=[b"vllm:kv_cache_usage_perc 0.83\n"]))
         where = ["--data-dir", str(tmp_path / "data")]
         _, said = await asyncio.to_thread(examined, *where, upstream=upstream.url)
         assert "warn  model small-chat:" in said
+        assert "warn  engine of small-chat: uses 83% of its key-value cache" in said
         assert "new weights under this name would not be noticed" in said
         declared = '{"small-chat": {"revision": "v1"}, "large-chat": {"revision": "v1"}}'
         status, said = await asyncio.to_thread(examined, *where, upstream=upstream.url, models=declared)

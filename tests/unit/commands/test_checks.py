@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.commands.checks import Finding, judge_disk, judge_schema, judge_server, judge_traffic
+from service.commands.checks import Finding, judge_disk, judge_engine, judge_schema, judge_server, judge_traffic
 from service.settings import Settings
 from service.store.facts import ServerFacts, TrafficFacts
 from service.store.migrate import State
@@ -104,3 +104,8 @@ def test_a_schema(state: State, difference: str | None, level: str, monkeypatch:
 @pytest.mark.parametrize(("free", "level"), [(10 * 2**30, "ok"), (2**30, "warn"), (2**20, "FAIL")])
 def test_a_disk(free: int, level: str) -> None:
     assert judge_disk("disk", free).level == level
+
+
+@pytest.mark.parametrize(("busy", "findings"), [(None, 0), (0.5, 0), (0.71, 1)])
+def test_an_engine(busy: float | None, findings: int) -> None:
+    assert len(list(judge_engine("small-chat", busy))) == findings
