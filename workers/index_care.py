@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import uuid4
 
 from service.policy.decision import FLOOR
@@ -14,6 +14,7 @@ from service.store.index_care import (
     drop_needless,
     indexes_to_try,
     large_scopes,
+    lowest_recall,
     request_rate,
     try_recall,
     vacuum_needy,
@@ -25,36 +26,28 @@ URGENT = 4  # times the limit of exact scans: from there on a scan costs more th
 
 @dataclass(frozen=True, slots=True)
 class Cared:
-    """Names of what was built, dropped, vacuumed; how many scopes had to wait for an index; recalls that were tried."""
+    """Names of what was built, dropped, vacuumed; how many scopes wait for an index; the lowest recall of all."""
 
     built: list[str]
     dropped: list[str]
     vacuumed: list[str]
     waiting: int
-    recall: dict[str, float] = field(default_factory=dict)
+    lowest_recall: float | None
 
 
 async def run_once(db: Database, settings: Settings) -> Cared:
     """Try the indexes that are due, and build what is missing or worn, one after the other."""
     limit = settings.exact_scan_limit
     dropped = await clear_invalid(db) + await drop_needless(db, limit)
-    recall = await _try(db, settings)
+    for index in await indexes_to_try(db, settings.recall_interval):
+        await try_recall(db, index, after=uuid4(), sample=SAMPLE, floor=FLOOR)
     wanted = await large_scopes(db, limit, recall_floor=settings.recall_floor)
     built = []
     for scope in wanted:
         urgent = not scope.indexed and scope.rows > URGENT * limit
         if (urgent or await request_rate(db) <= settings.index_max_rate) and await build(db, scope):
             built.append(scope.name)
-    return Cared(built, dropped, await vacuum_needy(db), len(wanted) - len(built), recall)
-
-
-async def _try(db: Database, settings: Settings) -> dict[str, float]:
-    found = {}
-    for index in await indexes_to_try(db, settings.recall_interval):
-        recall = await try_recall(db, index, after=uuid4(), sample=SAMPLE, floor=FLOOR)
-        if recall is not None:
-            found[f"{index.embedder_id}_{index.scope_id}"] = recall
-    return found
+    return Cared(built, dropped, await vacuum_needy(db), len(wanted) - len(built), await lowest_recall(db))
 
 
 __all__ = ["Cared", "run_once"]

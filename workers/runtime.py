@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from service.ending import end
 from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
@@ -95,9 +96,7 @@ async def run(url: str, settings: Settings, stop: asyncio.Event) -> None:
     holder = uuid4()
     loops = [asyncio.create_task(_repeat(db, task, holder), name=f"semcache {task.name}") for task in every]
     await stop.wait()
-    for loop in loops:
-        loop.cancel()
-    await asyncio.gather(*loops, return_exceptions=True)
+    await end(loops)
     await db.close()
 
 
@@ -149,8 +148,7 @@ async def _under_lease(db: Database, task: Task, holder: UUID) -> object:
                 raise LeaseLostError("its lease could not be renewed in time")
         return work.result()
     finally:
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+        await end([work])
 
 
 async def _renew(db: Database, task: Task, holder: UUID) -> bool:

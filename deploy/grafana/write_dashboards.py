@@ -224,6 +224,17 @@ CAPACITY = [
         | {"tokens {{value}}": of_all("semcache_prefetch_tokens", "value")},
         "In the last month: used, or wasted, of the answers that were asked for before their users came.",
     ),
+    Panel(
+        "Evicted",
+        {
+            "entries an hour": "max(increase(semcache_evictions_total[1h]))",
+            "caches over a limit": of_all("semcache_overfull_caches"),
+        },
+    ),
+    Panel(
+        "Approximate indexes",
+        {"lowest recall": of_all("semcache_index_recall"), "scopes that wait": of_all("semcache_index_waiting")},
+    ),
     Panel("Memory of replicas", {"{{instance}}": "process_resident_memory_bytes"}, unit="bytes"),
     Panel("Answers in memory", {"{{instance}}": "semcache_l1_bytes"}, unit="bytes"),
     Panel(

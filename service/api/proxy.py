@@ -23,6 +23,7 @@ from service.cache.call import Call, Reply, Told, UnansweredError, parse_body, w
 from service.cache.complete import complete
 from service.cache.passage import pass_through, takes_model_from_body
 from service.cache.runtime import Runtime
+from service.ending import end
 from service.errors import Code, SemcacheError
 from service.json_text import dumps
 from service.telemetry.tracing import current
@@ -57,9 +58,7 @@ class Proxy:
         except asyncio.CancelledError:
             logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(tasks)
 
     async def _answer(self, scope: Scope, inbound: Inbound, send: Send) -> None:
         try:

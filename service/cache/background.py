@@ -7,6 +7,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from service.ending import end
+
 T = TypeVar("T")
 
 logger = logging.getLogger("semcache.background")
@@ -32,10 +34,7 @@ class Background:
         """Wait for all tasks, and end those that take longer."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
-        rest = set(self._tasks)
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await end(self._tasks)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

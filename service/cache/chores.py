@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any
 
+from service.ending import end
 from service.errors import SemcacheError
 
 logger = logging.getLogger("semcache.chores")
@@ -31,10 +32,7 @@ class Chores:
 
     async def stop(self) -> None:
         """End all of them as they are."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(self._tasks.values())
 
     async def _run(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from uuid import UUID, uuid4
 
+from service.ending import end
 from service.errors import SemcacheError
 from service.memory.replica import ReplicaMemory
 from service.store import leases
@@ -49,9 +50,7 @@ class Coherence:
         ]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
         self._memory.trust(0.0)
         with contextlib.suppress(SemcacheError):
             await leases.end(self._db, self._holder)

@@ -8,6 +8,7 @@ import logging
 
 from service.embed.embedder import Embedder, open_embedder
 from service.embed.vectors import Vector, same_generation
+from service.ending import end
 from service.errors import Code, SemcacheError
 from service.policy.guards.scripts import foreign_scripts
 from service.settings import Settings
@@ -55,8 +56,7 @@ class EmbedderSlot:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
         if self._open is not None:
             await self._open[0].close()
 

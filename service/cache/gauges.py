@@ -57,6 +57,12 @@ SHOWN = {
     "semcache_task_ended_timestamp_seconds": Shown("When a worker's task last ended, by Unix time.", ("task",)),
     "semcache_task_seconds": Shown("Time of the last run of a worker's task.", ("task",)),
     "semcache_tightened_caches": Shown("Caches that an alarm of drift made stricter within a week."),
+    "semcache_evictions": Shown("Entries evicted from caches that were over a limit.", counts=True),
+    "semcache_overfull_caches": Shown("Caches that were over a limit at the last look."),
+    "semcache_index_recall": Shown(
+        "How often the worst approximate index finds the nearest neighbour, 0 to 1; absent where none was tried."
+    ),
+    "semcache_index_waiting": Shown("Scopes that want an approximate index and wait for it."),
     "semcache_prefetches": Shown(
         "Answers asked for ahead in the last month, by what came of them: used, wasted, waiting, failed, …",
         ("outcome",),
@@ -89,6 +95,8 @@ async def read_gauges(runtime: Runtime) -> Collector:
         | _drift(rows)
         | _figures(rows)
         | _ahead(rows)
+        | _evictions(rows)
+        | _indexes(rows)
     )
 
 
@@ -165,6 +173,23 @@ def _drift(rows: Sequence[TaskRow]) -> dict[str, Values]:
     """What the task `drift` noted in its row."""
     taken = next((row.detail for row in rows if row.name == "drift" and "tightened" in row.detail), None)
     return {} if taken is None else {"semcache_tightened_caches": taken["tightened"]}
+
+
+def _evictions(rows: Sequence[TaskRow]) -> dict[str, Values]:
+    """What the task `eviction` noted in its row."""
+    taken = next((row.detail for row in rows if row.name == "eviction" and "evicted" in row.detail), None)
+    if taken is None:
+        return {}
+    return {"semcache_evictions": taken["evicted"], "semcache_overfull_caches": taken["caches"]}
+
+
+def _indexes(rows: Sequence[TaskRow]) -> dict[str, Values]:
+    """What the task `index_care` noted in its row."""
+    taken = next((row.detail for row in rows if row.name == "index_care" and "waiting" in row.detail), None)
+    if taken is None:
+        return {}
+    recall = {} if taken["lowest_recall"] is None else {"semcache_index_recall": taken["lowest_recall"]}
+    return {"semcache_index_waiting": taken["waiting"]} | recall
 
 
 def _ahead(rows: Sequence[TaskRow]) -> dict[str, Values]:

@@ -12,6 +12,7 @@ import contextlib
 import time
 from uuid import uuid4
 
+from service import ending
 from service.cache.background import Background, finished
 from service.errors import SemcacheError
 from service.store import flights
@@ -44,8 +45,7 @@ class Leadership:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await ending.end([self._task])
         for name in set(self._held):
             await self.end(name)
 

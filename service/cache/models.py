@@ -11,6 +11,7 @@ import logging
 from dataclasses import dataclass
 
 from service.cache.background import Background, finished
+from service.ending import end
 from service.identity.model import ModelIdentity
 from service.settings import DeclaredModel, Settings
 from service.upstream.client import UpstreamClient
@@ -59,8 +60,7 @@ class ModelWatch:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
 
     async def identity(self, name: str) -> ModelIdentity | None:
         """The model's identity now. None where its server has not been seen within SEMCACHE_PROBE_PATIENCE.

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from service.ending import end
 from service.errors import SemcacheError
 from service.memory.lru import Lru
 from service.store import requests
@@ -90,8 +91,7 @@ class Recorder:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
         with contextlib.suppress(SemcacheError):
             await self.flush()
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from service.embed.cross_encoder import CrossEncoder, open_cross_encoder
+from service.ending import end
 from service.errors import SemcacheError
 from service.settings import Settings
 
@@ -30,8 +31,7 @@ class CrossEncoderSlot:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
         if self._open is not None:
             await self._open.close()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from service.embed.vectors import Result, Vector, unavailable
+from service.ending import end
 from service.errors import SemcacheError
 
 logger = logging.getLogger("semcache.embed")
@@ -70,10 +71,7 @@ class Batcher:
 
     async def close(self) -> None:
         """End the batches under way; whoever still waits gets EMBEDDER_UNAVAILABLE."""
-        workers = list(self._workers)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await end(self._workers)
         for waiting in (self._running | self._queue).values():
             waiting.result.set_result(unavailable("The embedder is closed."))
         self._running, self._queue = {}, {}

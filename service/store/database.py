@@ -22,6 +22,7 @@ from psycopg.abc import Params
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from service.ending import end
 from service.errors import BY_SQLSTATE, Code, SemcacheError
 
 Row = dict[str, Any]
@@ -124,8 +125,7 @@ class Database:
 
     async def close(self) -> None:
         if self._recovery is not None:
-            self._recovery.cancel()
-            await asyncio.gather(self._recovery, return_exceptions=True)
+            await end([self._recovery])
         if self._pool is not None:
             await self._pool.close(timeout=1)
 

@@ -34,6 +34,13 @@ async def evict(db: Database, cache_id: int, *, limit: int, low: float) -> bool:
     return bool(row["again"])
 
 
+async def evicted(db: Database) -> int:
+    """How many entries were evicted from all caches, ever."""
+    async with db.connection() as connection:
+        row = await connection.one("select coalesce(sum(z.evicted), 0)::bigint as count from semcache.cache_size z")
+    return int(row["count"])
+
+
 async def decaying(db: Database) -> list[Decaying]:
     async with db.connection(bulk=True) as connection:
         return [Decaying(**row) for row in await (await connection.execute(query("decaying_caches"))).fetchall()]
@@ -53,4 +60,4 @@ async def set_half_life(db: Database, cache_id: int, half_life: float) -> None:
         )
 
 
-__all__ = ["Decaying", "decaying", "evict", "overfull", "recent_requests", "set_half_life"]
+__all__ = ["Decaying", "decaying", "evict", "evicted", "overfull", "recent_requests", "set_half_life"]

@@ -170,6 +170,13 @@ async def try_recall(db: Database, index: Index, *, after: UUID, sample: int, fl
     return cast("float | None", row["recall"])
 
 
+async def lowest_recall(db: Database) -> float | None:
+    """Of all indexes that were tried; None where none was."""
+    async with db.connection() as connection:
+        row = await connection.one("select min(recall) as recall from semcache.vector_index")
+    return cast("float | None", row["recall"])
+
+
 async def vacuum_needy(db: Database) -> list[str]:
     """Vacuum the tables of which much is dead, before Postgres' own vacuum comes to it; returns the names."""
     async with db.connection(bulk=True) as connection:
@@ -244,6 +251,7 @@ __all__ = [
     "drop_needless",
     "indexes_to_try",
     "large_scopes",
+    "lowest_recall",
     "request_rate",
     "try_recall",
     "vacuum_needy",

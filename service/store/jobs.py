@@ -38,7 +38,7 @@ class Batch:
 
     position: Position | None
     done: int = 0
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     lines: Sequence[str] = ()
     ended: bool = False
 

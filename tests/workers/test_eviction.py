@@ -18,7 +18,7 @@ async def test_a_full_cache_finds_what_it_keeps_and_takes_what_is_new(service: S
     assert [cache.responses(f"Where is bollard {number}?") for number in (12, 3)] == [["At pier 12."], ["At pier 3."]]
     await service.runtime.recorder.flush()
     done = await eviction.run_once(worker, 0.9)
-    assert done.caches == 1
+    assert (done.caches, done.evicted) == (1, 6)
     kept = cache.listed()
     assert len(kept) == 9
     assert {row["prompt"] for row in kept} >= {"Where is bollard 12?", "Where is bollard 3?"}

@@ -130,9 +130,16 @@ def test_the_service_counts_what_the_workers_noted(service: Service, database_ur
             "values ('sweep', 'failed', 2, now() - interval '3 seconds', now())"
         )
         connection.execute("""insert into semcache.task (name, detail) values ('drift', '{"tightened": 4}')""")
+        connection.execute(
+            "insert into semcache.task (name, outcome, detail) values "
+            """('eviction', 'done', '{"caches": 1, "batches": 2, "evicted": 7}'), """
+            """('index_care', 'done', '{"waiting": 3, "lowest_recall": 0.98}')"""
+        )
     counts = service.http.get("/metrics").text.splitlines()
     assert 'semcache_task_failures{task="sweep"} 2.0' in counts
     assert 'semcache_task_seconds{task="sweep"} 3.0' in counts
+    shown = {"semcache_evictions_total 7.0", "semcache_overfull_caches 1.0", "semcache_index_recall 0.98"}
+    assert shown <= set(counts)
     assert "semcache_tightened_caches 4.0" in counts
 
 
