@@ -31,6 +31,7 @@ from benchmarks.prefetching.traces import Trace, traces
 SCORERS = ("random", "popularity", "markov", "ppm-2", "pagerank", "betweenness")
 REFERENCE = "popularity"
 HALVINGS = 10
+MOST_CALLS = 0.03  # ahead, a second
 HALVES = {"first": (0.2, 0.5), "second": (0.5, 1.0)}
 RESAMPLES = 1000
 
@@ -61,9 +62,8 @@ def main() -> None:
     parser.add_argument("--half", choices=("first", "second"), default="second")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = [
-        row for trace in traces() for row in _rows(trace, [float(t) for t in options.ttl.split(",")], options.budget)
-    ]
+    ttls, half = [float(ttl) for ttl in options.ttl.split(",")], HALVES[options.half]
+    rows = [row for trace in traces() for row in _rows(trace, ttls, options.budget, half)]
     _print(rows)
     if options.json:
         options.json.write_text(json.dumps([vars(row) for row in rows], indent=1) + "\n")
@@ -79,7 +79,7 @@ def _rows(trace: Trace, ttls: list[float], budget: float, half: tuple[float, flo
 
         def ahead(name: str | None, ttl: float = ttl, most: float = most) -> Outcome:
             chosen = shares[name] if name else None
-            return _within(most, 0.2, lambda c: replay(trace, ttl, counted, shares=chosen, rates=rates, calls=c))
+            return _within(most, MOST_CALLS, lambda c: replay(trace, ttl, counted, shares=chosen, rates=rates, calls=c))
 
         outcomes = {"none": alone} | {name: ahead(name) for name in SCORERS}
         outcomes["refresh on hit"] = _within(
