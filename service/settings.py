@@ -242,7 +242,7 @@ class Settings(BaseSettings):
         30.0, gt=0, description="how often answers are asked for ahead, for caches whose policy has prefetch on"
     )
     prefetch_measure: Literal["popularity", "pagerank", "betweenness", "markov"] = Field(
-        "popularity", description="the centrality that says which requests are likely to come"
+        "markov", description="the centrality that says which requests are likely to come"
     )
     prefetch_horizon: float = Field(
         3600.0, gt=0, description="how far ahead requests are foreseen, at most for the life of the answer"
