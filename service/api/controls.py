@@ -61,7 +61,7 @@ def parse_controls(
         decision=source.header("x-cache-decision", _choice(_DECISIONS)),
         mode=_mode(source),
         tags=_tags(source, max_tags),
-        session_id=source.header("x-session-id", _text) or source.field("session_id", _text),
+        session_id=source.header("x-session-id", _text) or source.session,
         salt=tuple((name, value) for name in _SALTS if (value := source.header(name, _text))),
         variants=source.header("helicone-cache-bucket-max-size", _bucket),
         **_reading(source),
@@ -93,6 +93,12 @@ class _Source:
     def field(self, name: str, rule: Callable[[str, Any], T]) -> T | None:
         value = self.body.get(name)
         return None if value is None else rule(name, value)
+
+    @property
+    def session(self) -> str | None:
+        """The body's own `session_id`. It goes on to the model server, which is to judge what is no text."""
+        value = self.body.get("session_id")
+        return value if isinstance(value, str) else None
 
     def cache(self, name: str, rule: Callable[[str, Any], T]) -> T | None:
         value = self._cache.get(name)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from service.cache.call import Call, Status, Told
 from service.cache.directory import OpenCache
+from service.cache.flights import Flight
 from service.cache.lookup import EXACT, SEMANTIC, STALE, Looked
 from service.cache.plan import Plan
 from service.cache.recorder import Request
@@ -20,7 +21,10 @@ _STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", STA
 
 @dataclass(slots=True)
 class Asked:
-    """What is known so far; parts that were not reached in time stay None. provenance: of an answer that is stored."""
+    """What is known so far; parts that were not reached in time stay None. provenance: of an answer that is stored.
+
+    flight: the call to the model that was under way, so that nothing was looked up.
+    """
 
     call: Call
     provenance: Literal["upstream", "prefetch"] = "upstream"
@@ -28,6 +32,7 @@ class Asked:
     tenant: Tenant | None = None
     cache: OpenCache | None = None
     plan: Plan | None = None
+    flight: Flight | None = None
     looked: Looked | None = None
     trouble: str | None = None
     latency_ms: float = 0.0
@@ -40,6 +45,11 @@ class Asked:
     @property
     def shadow(self) -> bool:
         return self.cache is not None and self.cache.policy.shadow
+
+    @property
+    def joins(self) -> bool:
+        """Whether it may share a call to the model; in shadow each request is decided for itself."""
+        return self.plan is not None and self.plan.joins and not self.shadow
 
     def decide(self) -> None:
         """Settle what the answer says of the cache, unless another request's answer is given."""

@@ -51,7 +51,8 @@ class Call:
     def sane(self) -> bool:
         """Whether the fields that the cache itself obeys have their types; else the model server is to judge."""
         stream, model = self.fields.get("stream"), self.fields.get("model")
-        return self.body is not None and stream in (None, True, False) and isinstance(model, str | None)
+        typed = isinstance(model, str | None) and isinstance(self.fields.get("stream_options"), dict | None)
+        return self.body is not None and stream in (None, True, False) and typed
 
     @property
     def counts(self) -> bool:

@@ -6,6 +6,7 @@ The cache never breaks a request: what goes wrong with it is told in the answer'
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 
 from service.cache.asked import Asked, told_of
@@ -28,6 +29,8 @@ from service.upstream.client import UpstreamError
 FOLLOWED = 2  # leaders that may fail a request before it asks alone
 FAILED = (500, 502, 503, 504)  # what stale-if-error means by an error (RFC 5861, section 4)
 
+logger = logging.getLogger("semcache.proxy")
+
 
 async def complete(runtime: Runtime, call: Call) -> Reply:
     """The answer to a request of the OpenAI API.
@@ -39,23 +42,26 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
     asked.decide()
     looked, plan, told = asked.looked, asked.plan, asked.told
     if looked is not None and looked.answer is not None and told.status in ("HIT", "SEMANTIC-HIT", "STALE"):
-        (revalidate if told.status == "STALE" else audit)(runtime, asked)
-        return _given(runtime, asked, looked.answer, told)
+        if (reply := _given(runtime, asked, looked.answer, told)) is not None:
+            (revalidate if told.status == "STALE" else audit)(runtime, asked)
+            return reply
+        asked.told = told = Told("ERROR", Code.INTERNAL.slug)
     if call.controls.only_if_cached:
         asked.note(runtime)
         detail = "only-if-cached was asked for, and no stored answer may be served"
         raise UnansweredError(SemcacheError(Code.NOT_CACHED, detail), told)
     if plan is None or not plan.stores:
         return await _pass_by(runtime, asked)
-    if plan.joins and not asked.shadow:
+    if asked.joins:
         return await _together(runtime, asked, plan)
     return await _lead(runtime, asked, plan, Flight(None, call.form), alone=True)
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
     """Follow a call that is under way, else begin one. A leader's failure is not shared."""
+    found = asked.flight  # it may have ended since: nothing was looked up, and its answer is as good
     for _ in range(FOLLOWED):
-        flight = runtime.flights.get(plan.flight)
+        flight, found = found or runtime.flights.get(plan.flight), None
         if flight is None:
             break
         if (reply := await _follow(runtime, asked, plan, flight)) is not None:
@@ -147,10 +153,14 @@ async def _failed(
     """The model's own error, or the answer that was withheld, or an expired one where the policy lets it stand in."""
     if isinstance(head, SemcacheError) or head.status in FAILED:
         if asked.looked is not None and (answer := serve_withheld(asked.looked)) is not None:
-            return _given(runtime, asked, answer, told_of(asked.looked, "SEMANTIC-HIT", UPSTREAM_FAILED, near=True))
+            told = told_of(asked.looked, "SEMANTIC-HIT", UPSTREAM_FAILED, near=True)
+            if (reply := _given(runtime, asked, answer, told)) is not None:
+                return reply
         looked = await _stale(runtime, asked)
         if looked is not None and looked.answer is not None:
-            return _given(runtime, asked, looked.answer, told_of(looked, "STALE", looked.reason, near=False))
+            told = told_of(looked, "STALE", looked.reason, near=False)
+            if (reply := _given(runtime, asked, looked.answer, told)) is not None:
+                return reply
     asked.note(runtime)
     if isinstance(head, SemcacheError):
         raise UnansweredError(head, asked.told)
@@ -170,9 +180,15 @@ async def _stale(runtime: Runtime, asked: Asked) -> Looked | None:
         return None
 
 
-def _given(runtime: Runtime, asked: Asked, answer: Answer, told: Told) -> Reply:
+def _given(runtime: Runtime, asked: Asked, answer: Answer, told: Told) -> Reply | None:
+    """None where the answer has not the form of its API: it passed as a body, and may not be told as a stream."""
+    try:
+        reply = replay(asked.call, answer, told)
+    except Exception:
+        logger.exception("an answer could not be given again")
+        return None
     asked.note(runtime, told, saved=sum(answer.tokens))
-    return replay(asked.call, answer, told)
+    return reply
 
 
 __all__ = ["complete"]

@@ -89,7 +89,8 @@ async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None, que
     call = asked.call
     with runtime.metrics.timed("identity"), span("identity"):
         asked.plan = plan = make_plan(call, asked.cache, model, question)
-    if not plan.reads or (plan.joins and runtime.flights.get(plan.flight) is not None):
+    asked.flight = runtime.flights.get(plan.flight) if asked.joins else None
+    if not plan.reads or asked.flight is not None:
         return
     begun = time.perf_counter()
     asked.looked = looked = await look_up(runtime, asked.cache, plan.ask)

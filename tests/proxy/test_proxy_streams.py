@@ -139,6 +139,29 @@ async def test_a_hit_is_a_new_answer_with_the_old_usage(upstream: FakeUpstream, 
     assert int(two.headers["age"]) <= 60
 
 
+@pytest.mark.parametrize(
+    "calls", [["none"], [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]]
+)
+async def test_an_answer_that_cannot_be_streamed_is_asked_for(
+    upstream: FakeUpstream, asker: Asker, calls: list[Any]
+) -> None:
+    streamed = Reply(chunks=chat_stream("A lock."))
+    upstream.on("lock", Reply(json=chat_body(None, finish="tool_calls", tool_calls=calls)), streamed)
+    body = chat("Where is the lock?")
+    assert (await asker.stored(body)).json["choices"][0]["message"]["tool_calls"] == calls
+    refused = await asker.ask(body | {"stream": True}, cache_control="only-if-cached")
+    got = await asker.ask(body | {"stream": True})
+    assert (refused.status, got.text, got.cache, got.reason) == (504, "A lock.", "ERROR", "internal")
+
+
+async def test_stream_options_of_another_type_are_the_models_to_judge(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "towpath", "Along the canal.")
+    await asker.stored(chat("Where is the towpath?"))
+    upstream.on("towpath", Reply(status=400, json={"error": {"message": "stream_options"}}))
+    got = await asker.ask(chat("Where is the towpath?", stream=True, stream_options=5))
+    assert (got.status, got.cache, got.reason) == (400, "BYPASS", "malformed")
+
+
 async def test_openai_clients_read_misses_and_hits_alike(upstream: FakeUpstream, asker: Asker) -> None:
     streams(upstream, "narrowboat", "Tiller ", "left.")
     options: dict[str, Any] = chat("How do I steer a narrowboat?", stream=True, stream_options={"include_usage": True})

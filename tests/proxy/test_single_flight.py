@@ -16,6 +16,10 @@ from asking import Answered, Asker, asked, chat, says
 from processes import start as start_command
 from running import Service
 
+from service.cache import complete
+from service.cache.asked import Asked
+from service.cache.call import Call
+from service.cache.runtime import Runtime
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
 from tests.proxy.conftest import Start
 
@@ -73,6 +77,26 @@ async def test_a_fast_model_is_asked_once_by_requests_that_come_at_once(upstream
     answers = await asyncio.gather(*(asker.ask(chat("Where is the gasworks?")) for _ in range(48)))
     assert {answer.text for answer in answers} == {"Answer 0."}
     assert len(asked(upstream, "gasworks")) == 1
+
+
+async def test_a_call_that_ends_before_it_is_followed_is_not_made_again(
+    upstream: FakeUpstream, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold, loop, prepare = asyncio.Event(), asyncio.get_running_loop(), complete.prepare
+
+    async def late(runtime: Runtime, call: Call) -> Asked:
+        prepared = await prepare(runtime, call)
+        loop.call_soon_threadsafe(hold.set)
+        while len(runtime.flights):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+        return prepared
+
+    upstream.on("cooperage", Reply(json=chat_body("Barrels."), hold=hold), Reply(json=chat_body("Again.")))
+    first = asyncio.create_task(asker.ask(chat("What does the cooperage make?")))
+    await reached(upstream, "cooperage")
+    monkeypatch.setattr(complete, "prepare", late)
+    got = await asker.ask(chat("What does the cooperage make?"))
+    assert [(got.text, got.cache), (await first).text] == [("Barrels.", "COALESCED"), "Barrels."]
 
 
 async def test_the_same_words_in_other_spacing_follow_and_others_do_not(upstream: FakeUpstream, asker: Asker) -> None:

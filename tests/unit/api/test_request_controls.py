@@ -79,6 +79,7 @@ def test_headers_are_read(headers: dict[str, str], expected: Controls) -> None:
         ({"skip_cache": True}, Controls(mode="off")),
         ({"cache_similarity_threshold": 0.97}, Controls(threshold=0.97)),
         ({"session_id": "s-2"}, Controls(session_id="s-2")),
+        ({"session_id": 5}, Controls()),
     ],
 )
 def test_body_fields_are_read(body: dict[str, Any], expected: Controls) -> None:
