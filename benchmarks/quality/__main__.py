@@ -100,9 +100,15 @@ def _pairs(bench: Bench, report: dict[str, Any]) -> None:
 def _questions(report: dict[str, Any]) -> None:
     """Questions that come again in other words, and follow-ups."""
     again, talks = kinds.measure(), context.measure()
+    turns = [row for name in context.FILES for row in context.replay(name)]
     kinds.show(again)
     context.show(talks)
-    report["kinds"], report["contexts"] = [asdict(row) for row in again], [asdict(row) for row in talks]
+    context.show_replays(turns)
+    report |= {
+        "kinds": list(map(asdict, again)),
+        "contexts": list(map(asdict, talks)),
+        "turns": list(map(asdict, turns)),
+    }
 
 
 def _cost(bench: Bench, report: dict[str, Any]) -> None:

@@ -5,6 +5,9 @@
 The pairs are `context_pairs` and what follows from two files of real conversations. Their stand-alone forms of each
 question, written by people, play the part of a resolver that never errs. `joined(k)` is no policy: the last k
 questions as one text, for comparison.
+
+The other session files have no such forms. Their turns are replayed in order, a miss is stored, and what is served for
+another service, intent or act is wrong for certain; what else is wrong nobody says.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from service.policy.guards.features import extract
 
 THRESHOLDS = (0.95, 0.9)
 MOST = 2_500  # pairs of one kind
+FILES = ("sessions_multiwoz", "sessions_sgd")
+SESSIONS = 500
 _KEPT = 3  # questions before the last one that may hold what it refers to
 
 
@@ -168,6 +173,66 @@ def measure() -> list[Served]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Turns after the first of a file's sessions under one context: the share served, and of it what is wrong for
+    certain."""
+
+    file: str
+    context: str
+    turns: int
+    served: float
+    wrong: float
+
+
+def replay(name: str, *, threshold: float = 0.9) -> list[Replayed]:
+    """The first sessions of a file, one after the other."""
+    asked, acts = _sessions(name)
+    texts = sorted({a.text for a in asked})
+    vectors = dict(zip(texts, embed(texts, name=name), strict=True))
+    features = {text: extract(text) for text in texts}
+    readings = contexts()
+    found = []
+    for context in ("conversation", "last_turns(1)", "last_turns(2)", "last_turns(3)"):
+        stored: dict[bytes, list[int]] = defaultdict(list)
+        served = wrong = 0
+        for i, a in enumerate(asked):
+            scope, _ = readings[context](a)
+            near = sorted(((float(vectors[a.text] @ vectors[asked[j].text]), j) for j in stored[scope]), reverse=True)[
+                :4
+            ]
+            candidates = [Candidate(str(j), s, asked[j].text, features[asked[j].text]) for s, j in near]
+            decision = decide_threshold(Query(a.text, features[a.text]), candidates, threshold=threshold)
+            if decision.ruling is not Ruling.HIT or decision.candidate is None:
+                stored[scope].append(i)
+            elif a.before:
+                served += 1
+                wrong += acts[int(decision.candidate.entry_id)] != acts[i]
+        later = sum(bool(a.before) for a in asked)
+        found.append(Replayed(name, context, later, served / later, wrong / served if served else 0.0))
+    return found
+
+
+def _sessions(name: str) -> tuple[list[Asked], list[object]]:
+    """Every turn of the first sessions, and what it wants."""
+    asked, acts = [], []
+    before: dict[str, tuple[str, ...]] = {}
+    for row in rows(name):
+        if row["session"] not in before and len(before) == SESSIONS:
+            break
+        talk = before.setdefault(row["session"], ())
+        asked.append(Asked(talk, row["text"], row["text"]))
+        acts.append((row.get("service"), row.get("intent"), sorted(row["acts"])))
+        before[row["session"]] = (*talk, row["text"])
+    return asked, acts
+
+
+def show_replays(table: Sequence[Replayed]) -> None:
+    print("\nturns after the first, replayed session by session at 0.9 with guards")
+    for r in table:
+        print(f"  {r.file:18s} {r.context:14s} {r.turns} turns, served {r.served:.1%}, wrong for certain {r.wrong:.1%}")
+
+
 def show(table: Sequence[Served]) -> None:
     for threshold in THRESHOLDS:
         print(f"\nshare of pairs served at {threshold} with guards, first question stored, second asked")
@@ -180,3 +245,4 @@ def show(table: Sequence[Served]) -> None:
 
 if __name__ == "__main__":
     show(measure())
+    show_replays([row for name in FILES for row in replay(name)])
