@@ -10,13 +10,12 @@ import psycopg
 from alembic import context
 from alembic.autogenerate.rewriter import Rewriter
 from alembic.operations import ops
-from alembic.runtime.migration import MigrationInfo
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, create_engine, pool
 
 from service.resources import sql_dir
 from service.store.schema import metadata
-from service.store.sql_files import apply_outdated, script, sql_files
+from service.store.sql_files import apply_outdated, forget_applied, script, sql_files
 
 SCHEMA = "semcache"
 BOOTSTRAP = (sql_dir() / "bootstrap.sql").read_text()
@@ -31,7 +30,6 @@ ENTRIES = """
 set role semcache_worker;
 select exists (select from semcache.entry);
 """
-FORGET = "delete from semcache.sql_file"  # a downgrade drops and changes functions: the next upgrade applies them anew
 LOCK = "select pg_try_advisory_lock(hashtextextended('semcache.migrate', 0))"
 PAUSE = 0.1  # seconds between tries
 
@@ -79,8 +77,16 @@ def moves() -> bool:
     return "destination_rev" in context.get_context().opts
 
 
+def goes_down() -> bool:
+    return context.get_context().opts["fn"].__name__ == "downgrade"
+
+
 def goes_to_head() -> bool:
     return context.get_context().opts["destination_rev"] in ("head", "heads", context.script.get_current_head())
+
+
+def has_schema(driver: psycopg.Connection[tuple[str, bytes]]) -> bool:
+    return driver.execute("select to_regclass('semcache.entry')").fetchone() != (None,)
 
 
 def may_drop_entries(driver: psycopg.Connection[tuple[str, bytes]]) -> bool:
@@ -88,7 +94,7 @@ def may_drop_entries(driver: psycopg.Connection[tuple[str, bytes]]) -> bool:
     said = context.get_x_argument(as_dictionary=True).get("drop") == "entries"
     if said or context.config.attributes.get("drop_entries"):
         return True
-    if driver.execute("select to_regclass('semcache.entry')").fetchone() == (None,):
+    if not has_schema(driver):
         return True
     cursor = driver.execute(ENTRIES)
     cursor.nextset()
@@ -115,17 +121,15 @@ def run_offline() -> None:
 def run_online(connection: Connection) -> None:
     may_drop = True
 
-    def watch(*, step: MigrationInfo, heads: set[str], **_: object) -> None:
+    def keep_entries(*, heads: set[str], **_: object) -> None:
         """In the transaction of each step, at its end."""
         if not heads and not may_drop:
             raise CommandError(
                 "the database holds entries and base has no place for them: say --drop-entries "
                 "(alembic: -x drop=entries) to lose them"
             )
-        if heads and not step.is_upgrade:
-            driver.execute(FORGET)
 
-    configure(connection=connection, on_version_apply=watch)
+    configure(connection=connection, on_version_apply=keep_entries)
     driver = cast("psycopg.Connection[tuple[str, bytes]]", connection.connection.driver_connection)
     if moves():
         wait_for_turn(driver)
@@ -137,6 +141,8 @@ def run_online(connection: Connection) -> None:
     if moves():
         driver.execute("set role semcache_owner")
     driver.commit()
+    if moves() and goes_down() and has_schema(driver):
+        forget_applied(driver)  # in the transaction of the first step, which may be refused
     with context.begin_transaction():
         context.run_migrations()
     if moves() and goes_to_head():

@@ -16,21 +16,6 @@ alter table entry_usage
     add column returned boolean not null default false,
     add column rank double precision not null default '-infinity';
 
-set local role semcache_worker;
-
-insert into entry_usage (entry_id, tenant_id, cache_id, bytes)
-select e.entry_id, e.tenant_id, e.cache_id, o.bytes + octet_length(e.prompt) + 2048
-from entry e
-join output o using (output_id)
-on conflict (entry_id) do update
-set cache_id = excluded.cache_id,
-    bytes = excluded.bytes;
-
-set local role semcache_owner;
-
-alter table entry_usage alter column cache_id set not null;
-create index entry_usage_rank on entry_usage (cache_id, rank, entry_id);
-
 comment on table entry_usage is 'How often entries were served, and where they stand in the order of eviction. Narrow, and a hit touches no index, so that updates stay in the page (HOT).';
 comment on column entry_usage.cache_id is 'The cache that the entry is in.';
 comment on column entry_usage.bytes is 'What the entry takes: answer, prompt, vector, and a kilobyte for its rows and indexes.';
@@ -126,12 +111,3 @@ grant select, delete on evicted to semcache_app;
 grant select, insert, update on cache_size to semcache_worker;
 grant select, insert, delete on cache_change to semcache_worker;
 grant select, insert, update, delete on evicted to semcache_worker;
-
-set local role semcache_worker;
-
-insert into cache_size (cache_id, tenant_id, entries, bytes, stored, clocked)
-select u.cache_id, u.tenant_id, count(*), sum(u.bytes), count(*), count(*)
-from entry_usage u
-group by u.cache_id, u.tenant_id;
-
-set local role semcache_owner;

@@ -28,13 +28,6 @@ def downgrade() -> None:
     op.execute("set local statement_timeout = '30s'")
     op.execute("drop view if exists index_health, table_health")
     op.execute("delete from sql_file")
-    op.execute(
-        """
-        alter table scope
-            add column ann_index text check (ann_index in ('ivfflat', 'hnsw')),
-            add column ann_rows bigint
-        """
-    )
     op.execute("comment on column scope.ann_index is 'Kind of the approximate index over this scope''s vectors.'")
     op.execute("comment on column scope.ann_rows is 'How many rows the approximate index was built over.'")
     op.execute("set local role semcache_worker")
@@ -43,8 +36,10 @@ def downgrade() -> None:
         update scope s
         set ann_index = a.kind,
             ann_rows = a.rows
-        from (select distinct on (scope_id) * from vector_index order by scope_id, rows desc) a
-        where a.scope_id = s.scope_id
+        from scope c
+        left join (select distinct on (scope_id) * from vector_index order by scope_id, rows desc) a using (scope_id)
+        where c.scope_id = s.scope_id
+          and (a.kind is not null or s.ann_index is not null)
         """
     )
     op.execute("set local role semcache_owner")

@@ -47,5 +47,5 @@ where i.relnamespace = 'semcache'::regnamespace
 
 set local role semcache_owner;
 
-drop view if exists index_health;
-alter table scope drop column ann_index, drop column ann_rows;
+comment on column scope.ann_index is 'Kind of the approximate index, for the release of the first schema. Goes with the next release.';
+comment on column scope.ann_rows is 'Its rows, for the release of the first schema. Goes with the next release.';

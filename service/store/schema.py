@@ -156,6 +156,8 @@ scope = Table(
     _refers("sampling_config_id"),
     _column("canonical_version", SmallInteger),
     _column("parts", JSONB),
+    _column("ann_index", Text, null=True),
+    _column("ann_rows", BigInteger, null=True),
     _at("created_at"),
     UniqueConstraint("cache_id", "scope_key"),
 )

@@ -66,6 +66,13 @@ def apply_outdated(connection: psycopg.Connection[tuple[str, bytes]]) -> None:
         connection.execute(cast("Query", script(changed)))
 
 
+def forget_applied(connection: psycopg.Connection[tuple[str, bytes]]) -> None:
+    """Drop the views and let the next upgrade apply all files anew: a downgrade takes away what they use."""
+    paths = connection.execute("select path from semcache.sql_file").fetchall()
+    _drop_views(connection, [Path(path).stem for (path, *_) in paths if path.startswith(VIEWS)])
+    connection.execute("delete from semcache.sql_file")
+
+
 def _drop_views(connection: psycopg.Connection[tuple[str, bytes]], names: list[str]) -> None:
     """Drop our views and no other: where somebody built on one, Postgres refuses and names it."""
     if names:
@@ -78,4 +85,4 @@ def _note(file: SqlFile) -> str:
     return NOTE.format(sql.Literal(file.path), sql.Literal(file.checksum.hex())).as_string(None)
 
 
-__all__ = ["SqlFile", "apply_outdated", "outdated", "script", "sql_files"]
+__all__ = ["SqlFile", "apply_outdated", "forget_applied", "outdated", "script", "sql_files"]

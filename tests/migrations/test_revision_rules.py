@@ -24,7 +24,9 @@ RULES = {
     "adding-foreign-key-constraint",
     "adding-not-nullable-field",
     "ban-char-field",
+    "ban-drop-column",
     "ban-drop-database",
+    "ban-drop-table",
     "changing-column-type",
     "constraint-missing-not-valid",
     "disallowed-unique-constraint",
@@ -44,8 +46,6 @@ EXCEPTIONS = {
     ("0003", "constraint-missing-not-valid"): "observations are few, and written in the background",
     ("0003", "adding-foreign-key-constraint"): "observations are few, and written in the background",
     ("0004", "require-concurrent-index-creation"): BACKGROUND,
-    ("0005", "require-concurrent-index-creation"): BACKGROUND,
-    ("0005", "adding-not-nullable-field"): BACKGROUND,
     ("0005", "adding-foreign-key-constraint"): BACKGROUND,
 }
 SCRIPTS = ScriptDirectory(str(migrations_dir()))
