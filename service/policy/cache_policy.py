@@ -16,9 +16,10 @@ from service.policy.decision import FLOOR, Policy
 DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
 MOST_VARIANTS = 20
+MOST_KEPT = 2**63 - 1  # what a bigint of Postgres holds
 LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end
 
-_VARIANTS = re.compile(r"variants\((\d{1,2})\)")
+_VARIANTS = re.compile(r"variants\(([0-9]{1,2})\)")
 _LAST_TURNS = re.compile(r"last_turns\(([1-9])\)")
 
 
@@ -147,10 +148,10 @@ class CachePolicy(BaseModel):
     stale_if_error_millis: Annotated[int, Field(ge=0, le=LONGEST_STALE_MS)] = Field(
         0, description="how long after its end an answer may stand in for a model that fails"
     )
-    max_entries: Annotated[int, Field(ge=1)] | None = Field(
+    max_entries: Annotated[int, Field(ge=1, le=MOST_KEPT)] | None = Field(
         None, description="most entries, beyond which the worker evicts; null: no limit"
     )
-    max_bytes: Annotated[int, Field(ge=1)] | None = Field(
+    max_bytes: Annotated[int, Field(ge=1, le=MOST_KEPT)] | None = Field(
         None,
         description="most bytes of answers, prompts, vectors and a kilobyte for the rest of each entry; null: no limit",
     )

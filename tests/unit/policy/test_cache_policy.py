@@ -44,6 +44,19 @@ def test_an_unknown_key_is_refused_by_name(name: str, value: Any) -> None:
     assert refused.value.code is Code.INVALID_DATA
 
 
+@pytest.mark.parametrize("name", ["maxEntries", "maxBytes"])
+def test_a_limit_is_one_that_the_database_can_count_to(name: str) -> None:
+    assert read_policy({name: 2**63 - 1})
+    with pytest.raises(SemcacheError, match=name):
+        read_policy({name: 2**63})
+
+
+@pytest.mark.parametrize("sampled", ["variants(0)", "variants(21)", "variants(\uff13)", "variants(3)\n"])
+def test_variants_are_counted_in_plain_digits(sampled: str) -> None:
+    with pytest.raises(SemcacheError, match=r"policy\.sampled"):
+        read_policy({"sampled": sampled})
+
+
 def test_every_fault_is_named_at_once() -> None:
     with pytest.raises(SemcacheError, match=r"policy\.mode: .*; policy\.ttlMillis: "):
         read_policy({"mode": "loose", "ttlMillis": 0})
