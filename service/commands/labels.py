@@ -41,7 +41,7 @@ def read_pairs(path: Path) -> list[Pair]:
     Raises: SemcacheError(INVALID_DATA), naming the line and the rule.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as lines:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines) if path.suffix == ".csv" else _json_rows(lines)
             return [_pair(number, row) for number, row in enumerate(rows, 1)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:

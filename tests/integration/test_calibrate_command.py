@@ -83,7 +83,7 @@ def test_pairs_show_what_guards_are_worth(run: Run, pairs: Path, tmp_path: Path)
 def test_csv_and_jsonl_say_the_same(run: Run, pairs: Path, tmp_path: Path) -> None:
     table = tmp_path / "pairs.csv"
     rows = [json.loads(line) for line in pairs.read_text().splitlines()]
-    with table.open("w", newline="") as file:
+    with table.open("w", newline="", encoding="utf-8-sig") as file:  # as spreadsheets write it
         writer = csv.DictWriter(file, ["a", "b", "same"])
         writer.writeheader()
         writer.writerows(rows)
