@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
 from service.policy.guards.features import Features
-from service.policy.guards.lexicon import PRESENT, PRESENT_CHINESE
+from service.policy.guards.lexicon import NEGATORS, PRESENT, PRESENT_CHINESE
 from service.policy.guards.negation import HEADLESS, INABILITY
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.synonyms import synonymous
@@ -51,14 +51,20 @@ def _asks_for_help(features: Features) -> bool:
 
 
 def opposites(c: Contrast) -> Finding:
-    for a in c.query_only:
-        for b in opposites_of(a).intersection(c.stored_only):
+    stored = [*c.stored_only, *_negators(c.frame_stored)]
+    for a in [*c.query_only, *_negators(c.frame_query)]:
+        for b in opposites_of(a).intersection(stored):
             return Outcome.BLOCK, show([a], [b])
     if len(c.frame_query) == len(c.frame_stored) == 1 and c.alike >= MOSTLY:
         a, b = c.frame_query[0], c.frame_stored[0]
         if stem(b) in opposites_of(stem(a)):
             return Outcome.BLOCK, show([a], [b])
     return None
+
+
+def _negators(words: Sequence[str]) -> list[str]:
+    """Negations that have an opposite of their own: never, always."""
+    return [stem(w) for w in words if w in NEGATORS]
 
 
 def persons(c: Contrast) -> Finding:

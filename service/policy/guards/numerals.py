@@ -12,6 +12,8 @@ NUMERALS = frozenset(lx.NUMBER_WORDS) | frozenset(lx.SCALES) | frozenset(lx.ORDI
     lx.CHINESE_DIGITS
 ) | frozenset(lx.CHINESE_SCALES)  # fmt: skip
 
+_MONTHS = list(dict.fromkeys(lx.MONTHS.values()))
+
 
 def join_numerals(tokens: list[Token]) -> list[Token]:
     """Number words as numbers: twenty one, five thousand, two hundred and five, 三百; a lone "one" stays a word."""
@@ -176,8 +178,15 @@ def _month(joined: list[Token], tokens: list[Token], i: int, token: Token) -> in
     if i < len(tokens) and _is_year(tokens[i]):
         year, i = tokens[i].value, i + 1
     if day or year or (token.lower not in {"may", "march", "dec", "sep"}) or (token.is_name and token.lower != "dec"):
-        token.kind, token.value = "date", " ".join(filter(None, [lx.MONTHS[token.lower], day, year]))
+        token.kind, token.value, token.is_name = "date", _calendar_day(lx.MONTHS[token.lower], day, year), False
     return i
+
+
+def _calendar_day(month: str, day: str, year: str) -> str:
+    """A whole date as ISO 8601 writes it, a part of one in words."""
+    if day and year:
+        return f"{year}-{_MONTHS.index(month) + 1:02}-{int(day):02}"
+    return " ".join(filter(None, [month, day, year]))
 
 
 def _is_day(token: Token) -> bool:

@@ -39,7 +39,8 @@ def test_numbers_agree_in_every_spelling(text, numbers):
     [
         ("open on 3 May", ["may 3"]),
         ("open on May 3rd", ["may 3"]),
-        ("open on the 3rd of May 2024", ["may 3 2024"]),
+        ("open on the 3rd of May 2024", ["2024-05-03"]),
+        ("open on May 3, 2024", ["2024-05-03"]),
         ("open at 5pm", ["17:00"]),
         ("open at 5 pm", ["17:00"]),
         ("open at 17:00", ["17:00"]),
