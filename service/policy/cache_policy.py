@@ -16,7 +16,7 @@ from service.policy.decision import FLOOR, Policy
 DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
 MOST_VARIANTS = 20
-MOST_KEPT = 2**63 - 1  # what a bigint of Postgres holds
+MOST_KEPT = 2**53  # exact in JSON, and well within a bigint of Postgres
 LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end
 
 _VARIANTS = re.compile(r"variants\(([0-9]{1,2})\)")
