@@ -1,10 +1,12 @@
 """What the proxy adds to a miss, and how many hits it serves in a second, beside the upstream asked directly.
 
-The upstream (`upstream.py`) takes 200 ms for every answer. Each request of a miss is new. "exact" rows are asked with
-`x-cache-mode: exact`, so that nothing is embedded; in "semantic" rows the embedding is part of the miss. Times are of
-one run, direct and through the proxy in turns; the overhead is the difference of the percentiles.
+The upstream (`upstream.py`) takes 200 ms for every answer. Each request of a miss is new; "again" asks the same ones.
+"exact" rows are of a cache whose policy embeds nothing; in "semantic" rows the embedding is part of the miss. The ways
+take turns, round by round, and what one takes on top of "direct" is the median of the rounds' differences.
 
     python benchmarks/proxy.py [--clients 1,8,32] [--calls 200] [--json FILE]
+
+On a machine with other work put `chrt -r 1` before it, so that the scheduler's share of these times stays small.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import http.client
 import json
 import os
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -20,11 +23,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 from lookup import SERVICE, start
 from setting import Times, own_database, table, write_json
 
 UPSTREAM = (str(Path(__file__).with_name("upstream.py")),)
-HEADERS = ("what", "clients", "first byte p50", "p99", "whole p50", "p99", "requests/s")
+NAMES = ("what", "clients", "first_p50", "p50", "p99", "rate", "first_p50_cost", "p50_cost", "p99_cost")
+HEADERS = ("what", "clients", "first byte p50", "p50", "p99", "requests/s", "on top: first byte", "p50", "p99")
+ROUNDS = 5
+EXACT, OFF = {"x-cache-namespace": "exact"}, {"x-cache-mode": "off"}
+WAYS = {
+    "passed by": OFF,
+    "exact miss": EXACT,
+    "exact miss again": EXACT,
+    "semantic miss": {},
+    "semantic miss again": {},
+}
 
 
 @dataclass
@@ -34,9 +48,23 @@ class Asked:
     first: Times = field(default_factory=Times)
     whole: Times = field(default_factory=Times)
 
-    def row(self, what: str, clients: int) -> list[Any]:
-        first, whole = self.first, self.whole
-        return [what, clients, first.p50, first.percentile(0.99), whole.p50, whole.percentile(0.99), whole.rate]
+    @classmethod
+    def of(cls, rounds: list[Asked]) -> Asked:
+        all_of = cls()
+        for one in rounds:
+            for total, part in ((all_of.first, one.first), (all_of.whole, one.whole)):
+                total.seconds += part.seconds
+                total.wall += part.wall
+        return all_of
+
+    def row(self, what: str, clients: int, rounds: list[Asked], direct: list[Asked]) -> list[Any]:
+        """Of all `rounds` together, beside the same rounds of `direct`."""
+        pairs = list(zip(rounds, direct, strict=True))
+        first = statistics.median(own.first.p50 - bare.first.p50 for own, bare in pairs)
+        whole = statistics.median(own.whole.p50 - bare.whole.p50 for own, bare in pairs)
+        last = self.whole.percentile(0.99)
+        tail = last - Asked.of(direct).whole.percentile(0.99)
+        return [what, clients, self.first.p50, self.whole.p50, last, self.whole.rate, first, whole, tail]
 
 
 def prompts(tag: str, count: int) -> list[str]:
@@ -46,10 +74,10 @@ def prompts(tag: str, count: int) -> list[str]:
     ]
 
 
-def ask(port: int, clients: int, texts: list[str], *, stream: bool, mode: str | None) -> Asked:
+def ask(port: int, clients: int, texts: list[str], *, stream: bool, headers: dict[str, str]) -> Asked:
     """Ask all texts over so many kept-alive connections."""
     asked, lock, queue = Asked(), threading.Lock(), iter(texts)
-    headers = {"content-type": "application/json"} | ({"x-cache-mode": mode} if mode else {})
+    sent = {"content-type": "application/json"} | headers
 
     def work() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -61,7 +89,7 @@ def ask(port: int, clients: int, texts: list[str], *, stream: bool, mode: str | 
                 "messages": [{"role": "user", "content": text}],
             }
             begun = time.perf_counter()
-            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), sent)
             response = connection.getresponse()
             data = response.read(1)
             first = time.perf_counter() - begun
@@ -94,58 +122,37 @@ def _drain(queue: Iterator[str], lock: threading.Lock) -> Iterator[str]:
 
 def main(args: argparse.Namespace) -> None:
     rows: list[list[Any]] = []
-
-    def note(what: str, clients: int, asked: Asked) -> Asked:
-        rows.append(asked.row(what, clients))
-        print(table(HEADERS, [rows[-1]]).splitlines()[-1], flush=True)
-        return asked
-
     with own_database() as url:
         upstream, upstream_port = start(url, UPSTREAM, "/v1/models")
         os.environ["SEMCACHE_UPSTREAM"] = f"http://127.0.0.1:{upstream_port}/v1"
         service, port = start(url, SERVICE, "/readyz")
         try:
-            ask(port, 4, prompts("warm", 40), stream=False, mode=None)
+            exact = {"name": "exact", "policy": {"mode": "exact"}}
+            httpx.post(f"http://127.0.0.1:{port}/v1/caches", json=exact).raise_for_status()
+            ask(port, 4, prompts("warm", 40), stream=False, headers={})
             for stream in (False, True):
-                form = "stream" if stream else "body"
                 for clients in args.clients:
-                    tag = f"{form} {clients}"
-                    calls = max(args.calls, 4 * clients)
-                    direct = note(
-                        f"direct, {form}",
-                        clients,
-                        ask(upstream_port, clients, prompts(f"d {tag}", calls), stream=stream, mode=None),
-                    )
-                    for mode in ("exact", "semantic"):
-                        texts = prompts(f"{mode} {tag}", calls)
-                        missed = note(
-                            f"{mode} miss, {form}", clients, ask(port, clients, texts, stream=stream, mode=mode)
-                        )
-                        note_overhead(missed, direct)
-                        hits = ask(port, clients, texts, stream=stream, mode=mode)
-                        note(f"{mode} repeated, {form}", clients, hits)
+                    calls = max(args.calls // ROUNDS, 2 * clients)
+                    rows += compare(upstream_port, port, clients, calls, stream=stream)
         finally:
             for process in (service, upstream):
                 process.terminate()
                 process.wait()
-    print()
     print(table(HEADERS, rows))
-    write_json(
-        args.json,
-        [
-            dict(zip(("what", "clients", "first_p50", "first_p99", "p50", "p99", "rate"), row, strict=True))
-            for row in rows
-        ],
-    )
+    write_json(args.json, [dict(zip(NAMES, row, strict=True)) for row in rows])
 
 
-def note_overhead(missed: Asked, direct: Asked) -> None:
-    pairs = {"first byte": (missed.first, direct.first), "whole": (missed.whole, direct.whole)}
-    shown = [
-        f"{name} p50 {a.p50 - b.p50:+.2f} ms, p99 {a.percentile(0.99) - b.percentile(0.99):+.2f} ms"
-        for name, (a, b) in pairs.items()
-    ]
-    print(f"  overhead: {'; '.join(shown)}", flush=True)
+def compare(upstream_port: int, port: int, clients: int, calls: int, *, stream: bool) -> list[list[Any]]:
+    ports = {"direct": upstream_port} | dict.fromkeys(WAYS, port)
+    rounds: dict[str, list[Asked]] = {name: [] for name in ports}
+    for number in range(ROUNDS):
+        for name, where in ports.items():
+            texts = prompts(f"{name.removesuffix(' again')} {stream} {clients} {number}", calls)
+            rounds[name].append(ask(where, clients, texts, stream=stream, headers=WAYS.get(name, {})))
+    form = "stream" if stream else "body"
+    rows = [Asked.of(asked).row(f"{name}, {form}", clients, asked, rounds["direct"]) for name, asked in rounds.items()]
+    print(table(HEADERS, rows), flush=True)
+    return rows
 
 
 if __name__ == "__main__":

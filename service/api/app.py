@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from service.api import caches, console, entries, jobs, operations, problems, statistics
 from service.api.limits import BodyLimit
 from service.api.origins import LocalOrigins
-from service.api.proxy import ProxyRoute
+from service.api.proxy import Proxy
 from service.api.request_id import RequestId
 from service.api.traces import Traced
 from service.cache.runtime import build_runtime
@@ -49,8 +49,8 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app.include_router(jobs.router)
     app.include_router(operations.router)
     console.install(app)
-    app.router.routes.append(ProxyRoute(runtime))
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.add_middleware(Proxy, runtime=runtime)
     app.add_middleware(LocalOrigins, runtime=runtime)
     if settings.traces:
         app.add_middleware(Traced)

@@ -7,7 +7,6 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.paths import is_proxied
 from service.errors import Code, SemcacheError
 from service.settings import Settings
 
@@ -15,16 +14,13 @@ PAGE = 100
 
 
 class BodyLimit:
-    """ASGI middleware: whoever reads a body over the limit gets HTTPException 413 before it is read to its end.
-
-    What is proxied has no limit here: it is for the model server to judge.
-    """
+    """ASGI middleware: whoever reads a body over the limit gets HTTPException 413 before it is read to its end."""
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app, self._max = app, max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_proxied(scope["path"]):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         declared = next((v for k, v in scope.get("headers", ()) if k == b"content-length"), b"")

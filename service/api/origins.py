@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -60,14 +61,15 @@ def is_loopback(host: str | None) -> bool:
 
 def _is_local(request: Request) -> bool:
     origins = request.headers.getlist("origin")
-    return all(is_loopback(_host(url)) for url in [f"//{request.headers.get('host', '')}", *origins])
+    return all(_names_loopback(url) for url in [f"//{request.headers.get('host', '')}", *origins])
 
 
-def _host(url: str) -> str | None:
+@lru_cache(maxsize=256)
+def _names_loopback(url: str) -> bool:
     try:
-        return urlsplit(url).hostname
+        return is_loopback(urlsplit(url).hostname)
     except ValueError:
-        return None
+        return False
 
 
 def _refusal(error: SemcacheError, request: Request) -> Response:

@@ -1,6 +1,6 @@
 """Everything under /v1 that is not the data API's: the OpenAI API, answered from the cache or by the model server.
 
-An ASGI application, since answers of model servers must pass as they come, with any method and any header.
+By ASGI alone, since answers of model servers must pass as they come, with any method and any header.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from starlette.requests import ClientDisconnect
-from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.controls import parse_controls
 from service.api.headers import answer_headers
@@ -34,23 +33,20 @@ _CACHED = {path: endpoint for endpoint, path in PATHS.items()}
 logger = logging.getLogger("semcache.proxy")
 
 
-class ProxyRoute(Route):
-    """All paths under /v1 and all methods, but for the data API's paths: those must never reach a model server."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        super().__init__("/v1/{path:path}", Proxy(runtime), include_in_schema=False)
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        return super().matches(scope) if is_proxied(scope["path"]) else (Match.NONE, {})
-
-
 class Proxy:
-    """Answers one request, until it is answered or its client has left."""
+    """ASGI middleware, since it has all paths under /v1 but the data API's, and routing costs as much as a lookup."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, app: ASGIApp, runtime: Runtime) -> None:
+        self._app, self._runtime = app, runtime
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and is_proxied(scope["path"]):
+            await self._attend(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _attend(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, until it is answered or its client has left."""
         inbound = Inbound(receive)
         tasks = [asyncio.create_task(self._answer(scope, inbound, send)), asyncio.create_task(inbound.gone())]
         try:
@@ -173,4 +169,4 @@ def _key(scope: Scope) -> str | None:
     return key.strip() or None if scheme.lower() == "bearer" else None
 
 
-__all__ = ["Proxy", "ProxyRoute"]
+__all__ = ["Proxy"]

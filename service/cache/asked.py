@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
@@ -28,6 +29,7 @@ class Asked:
 
     call: Call
     provenance: Literal["upstream", "prefetch"] = "upstream"
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
     begun: float = field(default_factory=time.perf_counter)
     tenant: Tenant | None = None
     cache: OpenCache | None = None
@@ -107,6 +109,7 @@ class Asked:
                 tokens_saved=saved,
                 tokens_spent=spent,
                 cost_ms=cost_ms,
+                at=self.at,
                 saved_ms=looked.found.cost_ms if is_served and looked and looked.found else None,
             )
         )

@@ -5,15 +5,14 @@ The cache never breaks a request: what goes wrong with it is told in the answer'
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 
 from service.cache.asked import Asked, told_of
 from service.cache.audit import audit
 from service.cache.call import Call, Reply, Told, UnansweredError
 from service.cache.exchange import Exchange, open_exchange
-from service.cache.flights import Flight, Head
+from service.cache.flights import Broadcast, Flight, Head
 from service.cache.front import prepare
 from service.cache.lead import lead
 from service.cache.lookup import UPSTREAM_FAILED, Looked, look_up, look_up_stale, serve_withheld
@@ -54,7 +53,11 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
         return await _pass_by(runtime, asked)
     if asked.joins:
         return await _together(runtime, asked, plan)
-    return await _lead(runtime, asked, plan, Flight(None, call.form), alone=True)
+    return await _lead(runtime, asked, plan, _flight(runtime, call), alone=True)
+
+
+def _flight(runtime: Runtime, call: Call, key: Hashable = None) -> Flight:
+    return Flight(key, call.form, Broadcast(runtime.settings.max_answer_bytes))
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
@@ -66,7 +69,7 @@ async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
             break
         if (reply := await _follow(runtime, asked, plan, flight)) is not None:
             return reply
-    flight = Flight(plan.flight, asked.call.form)
+    flight = _flight(runtime, asked.call, plan.flight)
     is_first = runtime.flights.add(flight)
     return await _lead(runtime, asked, plan, flight, alone=not is_first)
 
@@ -74,35 +77,40 @@ async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
 async def _follow(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight) -> Reply | None:
     """None where the leader has nothing to share."""
     call, told = asked.call, Told("COALESCED", "in_flight")
-    head = await asyncio.shield(flight.head)
+    head = await flight.head.get()
     if head is None:
         return await _landed(runtime, asked, plan)
     if not isinstance(head, Head) or not head.good:
         return None
     if call.stream and head.streams and call.form == flight.form:
-        return relay(call, shared(head), _followed(runtime, asked, flight, told), told)
-    answer = await asyncio.shield(flight.answer)
+        if not flight.log.whole:
+            return None
+        return relay(call, shared(head), _followed(runtime, asked, flight, flight.log.read(), told), told)
+    answer = await flight.answer.get()
     return None if answer is None else _given(runtime, asked, answer, told)
 
 
-async def _followed(runtime: Runtime, asked: Asked, flight: Flight, told: Told) -> AsyncGenerator[bytes, None]:
+async def _followed(
+    runtime: Runtime, asked: Asked, flight: Flight, body: AsyncGenerator[bytes, None], told: Told
+) -> AsyncGenerator[bytes, None]:
     try:
-        async for chunk in flight.log.read():
+        async for chunk in body:
             yield chunk
     finally:
-        answer = flight.answer.result() if flight.answer.done() else None
+        answer = flight.answer.so_far
         asked.note(runtime, told, saved=sum(answer.tokens) if answer else 0)
 
 
 async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, alone: bool) -> Reply:
+    body = flight.log.read()
     runtime.background.spawn(lead(runtime, asked, plan, flight, shared=not alone))
-    head = await asyncio.shield(flight.head)
+    head = await flight.head.get()
     if head is None:
         landed = await _landed(runtime, asked, plan)
-        return landed or await _lead(runtime, asked, plan, Flight(None, asked.call.form), alone=True)
+        return landed or await _lead(runtime, asked, plan, _flight(runtime, asked.call), alone=True)
     if isinstance(head, Head) and head.good:
-        return relay(asked.call, head, flight.log.read(), asked.told)
-    return await _failed(runtime, asked, head, flight.log.read())
+        return relay(asked.call, head, body, asked.told)
+    return await _failed(runtime, asked, head, body)
 
 
 async def _landed(runtime: Runtime, asked: Asked, plan: Plan) -> Reply | None:

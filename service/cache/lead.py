@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from service.cache.asked import Asked
@@ -13,6 +14,8 @@ from service.cache.plan import Plan
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.upstream.client import UpstreamError
+
+PAUSE = 0.02  # seconds before an answer is stored: who waits for it, and then asks again, comes first
 
 logger = logging.getLogger("semcache.proxy")
 
@@ -26,14 +29,14 @@ async def lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, sh
     try:
         leads = shared and await takes_lead(runtime, asked, plan)
         if shared and not leads:
-            flight.begin(None)
+            flight.head.settle(None)
             return
         exchange = await open_exchange(
             runtime.upstream, asked.call, max_bytes=runtime.settings.max_answer_bytes, count=True
         )
         if not exchange.head.good:
             runtime.flights.remove(flight)
-        flight.begin(exchange.head)
+        flight.head.settle(exchange.head)
         await _read(runtime, asked, plan, flight, exchange)
     except UpstreamError as error:
         runtime.models.suspect(asked.call.model)
@@ -49,17 +52,24 @@ async def lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, sh
 
 
 async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exchange: Exchange) -> None:
-    entry_id = None
+    entry_id, log = None, flight.log
     try:
         async for chunk in exchange.chunks():
-            flight.log.append(chunk)
+            await log.append(chunk)
+            if not log.whole:
+                runtime.flights.remove(flight)
+                flight.answer.settle(None)
+                if not log.wanted:
+                    break
         if exchange.answer is None:
             runtime.flights.remove(flight)
         flight.end(exchange.answer)
+        await asyncio.sleep(PAUSE)
         if (fresh := await whole_answer(runtime, asked, plan, exchange)) is not None:
             entry_id = None if asked.hit and asked.shadow else await keep(runtime, asked, plan, exchange, fresh)
             observe_fresh(runtime, asked, fresh)
     finally:
+        exchange.close()
         if exchange.head.good:
             cost = exchange.cost_ms if exchange.answer else None
             asked.note(runtime, entry_id=entry_id, spent=exchange.spent, cost_ms=cost)

@@ -113,8 +113,8 @@ def semantic_text(text: str) -> str | None:
 
 def _parts(context: Context, system: str | None, history: str | None) -> dict[str, str]:
     """Entries of one context are no neighbours of another's, which may promise more."""
-    other = hexdigest("rewritten" if context.rewritten else context.turns)
-    parts = {"context": None if context == WHOLE else other, "system": system, "history": history}
+    other = None if context == WHOLE else hexdigest("rewritten" if context.rewritten else context.turns)
+    parts = {"context": other, "system": system, "history": history}
     return {name: part for name, part in parts.items() if part}
 
 
