@@ -36,6 +36,7 @@ class Asked:
     plan: Plan | None = None
     flight: Flight | None = None
     looked: Looked | None = None
+    session: str | None = None
     trouble: str | None = None
     latency_ms: float = 0.0
     told: Told = field(default_factory=lambda: Told("ERROR", "internal"))
@@ -99,7 +100,7 @@ class Asked:
                 latency_ms=self.latency_ms,
                 scope_key=identity.scope.key if identity and known else None,
                 request_key=identity.request_key if identity and known else None,
-                session=runtime.sessions.name(identity, self.call.controls.session_id) if identity else None,
+                session=self.session,
                 turn=identity.turn if identity else None,
                 conversation=identity.conversation if identity else None,
                 entry_id=entry_id or told.entry_id,

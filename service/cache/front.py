@@ -47,6 +47,8 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
     asked.trouble, asked.tenant = trouble, found.tenant or known
     if asked.tenant is None:
         raise _unknown()
+    if asked.plan is not None:
+        asked.session = runtime.sessions.name(asked.plan.identity, call.controls.session_id)
     return asked
 
 

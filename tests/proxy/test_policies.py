@@ -15,10 +15,11 @@ def numbered(upstream: FakeUpstream, match: str) -> None:
 
 
 async def entries(asker: Asker, number: int) -> None:
-    """Return when the cache holds so many entries."""
+    """Return when the cache holds so many entries, and nothing that is under way can be followed."""
     for _ in range(400):
         got = await asker.http.get(f"/v1/caches/{asker.cache}/entries")
-        if len(got.json()["data"]) == number:
+        metrics = await asker.http.get("/metrics")
+        if len(got.json()["data"]) == number and "semcache_flights 0.0" in metrics.text:
             return
     raise AssertionError(f"not {number} entries: {got.text[:200]}")
 
