@@ -13,7 +13,7 @@ REMEMBERED = (
     4  # evicted requests that are remembered, for each entry that fits, as sql/functions/evict_entries.sql does
 )
 LONGEST = 20_000  # requests that are tried; of more a sample of the keys is (SHARDS, C. Waldspurger et al., FAST 2015)
-TURNOVERS = 4  # requests for each entry that fits, below which nothing is learned
+TURNOVERS = 2  # requests for each entry that fits, below which nothing is learned
 BETTER = 1.01
 
 

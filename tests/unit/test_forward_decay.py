@@ -30,7 +30,7 @@ def test_where_fashions_change_they_fade_soon() -> None:
 
 
 def test_from_few_requests_nothing_is_learned() -> None:
-    assert best_half_life(fashions(4 * ROOM - 1), ROOM, 8.0) == 8.0
+    assert best_half_life(fashions(2 * ROOM - 1), ROOM, 8.0) == 8.0
 
 
 def test_what_is_hardly_better_changes_nothing() -> None:
