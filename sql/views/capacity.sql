@@ -16,7 +16,10 @@ select
     l.evicted,
     pg_size_pretty(l.evicted_bytes) as evicted_size,
     l.evicted_at,
-    least(l.max_entries, l.max_bytes * l.entries / nullif(l.bytes, 0))::float8 as room,
+    case
+        when num_nonnulls(l.max_entries, l.max_bytes) > 0
+        then greatest(least(l.max_entries, l.max_bytes * l.entries / nullif(l.bytes, 0)), 1)::float8
+    end as room,
     l.cache_id
 from (
     select

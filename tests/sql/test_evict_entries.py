@@ -101,6 +101,14 @@ def test_bytes_are_a_limit_too(app: Session, worker: Session) -> None:
     assert sizes(worker, cache_id)["bytes"] == worker.one("select sum(bytes) from entry_usage")
 
 
+def test_a_limit_that_nothing_fits_into_keeps_nothing(app: Session, worker: Session) -> None:
+    cache_id = full(app, "a b", {"maxBytes": 1})
+    evict(worker, cache_id)
+    app.store("c", cache_id=cache_id)
+    evict(worker, cache_id)
+    assert kept(worker) == ""
+
+
 def test_a_batch_is_bounded(app: Session, worker: Session) -> None:
     cache_id = full(app, "a b c d e f", {"maxEntries": 2})
     counts = []
