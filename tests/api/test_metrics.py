@@ -22,7 +22,15 @@ from workers.runtime import tasks as all_tasks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 # What other tasks of the worker note.
-BY_OTHER_TASKS = {"semcache_prefetches", "semcache_prefetch_tokens", "semcache_tightened_caches"}
+BY_OTHER_TASKS = {
+    "semcache_evictions_total",
+    "semcache_index_recall",
+    "semcache_index_waiting",
+    "semcache_overfull_caches",
+    "semcache_prefetch_tokens",
+    "semcache_prefetches",
+    "semcache_tightened_caches",
+}
 AUDITED = """
 insert into semcache.observation (tenant_id, cache_id, entry_id, similarity, verdict, source, served, inclusion)
 select c.tenant_id, c.cache_id, gen_random_uuid(), 0.97, v.verdict, 'audit', true, 0.1
