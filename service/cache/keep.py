@@ -20,10 +20,15 @@ SHOWN = 1_000  # characters of a prompt that cannot be embedded
 logger = logging.getLogger("semcache.proxy")
 
 
+def to_be_kept(asked: Asked, exchange: Exchange) -> bool:
+    """Whether an exchange that was read to its end brought an answer as whole as stored ones must be."""
+    return exchange.answer is not None and storable(exchange.answer, asked.call.fields) is None
+
+
 async def whole_answer(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange) -> Answer | None:
     """The answer of an exchange that was read to its end; None where it is not to be kept."""
     answer = exchange.answer
-    if answer is None or storable(answer, asked.call.fields) is not None:
+    if answer is None or not to_be_kept(asked, exchange):
         return None
     if await runtime.models.answered(asked.call.model, _fingerprint(answer)) != plan.identity.scope.model:
         return None  # the model was changed meanwhile
@@ -69,4 +74,4 @@ def _shown(asked: Asked) -> str:
     return (said if isinstance(said, str) else dumps(said))[:SHOWN]
 
 
-__all__ = ["keep", "whole_answer"]
+__all__ = ["keep", "to_be_kept", "whole_answer"]

@@ -8,7 +8,7 @@ import logging
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange, open_exchange
 from service.cache.flights import Flight
-from service.cache.keep import keep, whole_answer
+from service.cache.keep import keep, to_be_kept, whole_answer
 from service.cache.observe import observe_fresh
 from service.cache.plan import Plan
 from service.cache.runtime import Runtime
@@ -61,8 +61,8 @@ async def _read(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, exch
                 flight.answer.settle(None)
                 if not log.wanted:
                     break
-        if exchange.answer is None:
-            runtime.flights.remove(flight)
+        if not to_be_kept(asked, exchange):
+            runtime.flights.remove(flight)  # it is for those who asked while it came
         flight.end(exchange.answer)
         await asyncio.sleep(PAUSE)
         if (fresh := await whole_answer(runtime, asked, plan, exchange)) is not None:

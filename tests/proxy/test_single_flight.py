@@ -145,6 +145,17 @@ async def test_a_leaders_error_is_not_shared(upstream: FakeUpstream, asker: Aske
     assert len(asked(upstream, "brewery")) == 2
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "body"])
+async def test_an_answer_that_was_cut_short_is_for_those_who_asked_while_it_came(
+    upstream: FakeUpstream, asker: Asker, stream: bool
+) -> None:
+    cut = Reply(chunks=chat_stream("Ser", finish="length")) if stream else Reply(json=chat_body("Ser", finish="length"))
+    upstream.on("sailmaker", cut)
+    body = chat("What does the sailmaker sew?", stream=stream)
+    assert [(await asker.ask(body)).cache for _ in range(4)] == ["MISS"] * 4
+    assert len(asked(upstream, "sailmaker")) == 4
+
+
 async def test_no_store_and_no_cache_ask_for_themselves(upstream: FakeUpstream, asker: Asker) -> None:
     hold = asyncio.Event()
     upstream.on("tannery", Reply(json=chat_body("Leather."), hold=hold))
