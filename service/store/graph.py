@@ -86,8 +86,8 @@ async def central(db: Database, cache: CacheRow, *, measure: str, limit: int) ->
     values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "measure": measure, "limit": limit}
     async with db.tenant(cache.tenant_id) as connection:
         nodes = await (await connection.execute(query("central_nodes"), values)).fetchall()
-        values["nodes"] = [row["node_id"] for row in nodes]
-        edges = await (await connection.execute(query("edges_between"), values)).fetchall()
+        among = values | {"nodes": [row["node_id"] for row in nodes]}
+        edges = await (await connection.execute(query("edges_between"), among)).fetchall()
     return nodes, edges
 
 

@@ -113,7 +113,9 @@ async def window(
             },
         )
         rows = await cursor.fetchall()
-    return [Observed(**row | {"signals": Signals(*row["signals"])}) for row in rows]
+    for row in rows:
+        row["signals"] = Signals(*row["signals"])
+    return [Observed(**row) for row in rows]
 
 
 async def traffic(db: Database, cache: CacheRow, since: datetime, until: datetime | None = None) -> Traffic:
