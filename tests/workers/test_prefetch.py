@@ -209,7 +209,7 @@ async def test_a_likely_question_comes_before_a_rare_one_and_a_rare_one_not_at_a
     stage.sql.execute("update request_body set cost_ms = 100")
     stage.expire(rare, *QUESTIONS)
     stage.upstream.calls.clear()
-    assert (await stage.run(prefetch_horizon=24 * 3600.0, prefetch_gain=100.0)).outcomes == {"stored": 4}
+    assert (await stage.run(prefetch_horizon=3600.0, prefetch_gain=100.0)).outcomes == {"stored": 4}
     order = [call.json["messages"][0]["content"] for call in stage.upstream.calls if b"messages" in call.body]
     assert order[-1] == rare
     stage.expire(rare, *QUESTIONS)
