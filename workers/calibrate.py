@@ -63,7 +63,9 @@ async def _calibrate(db: Database, due: Due, since: datetime, most: int) -> int:
     frequencies = await calibrations.frequencies(db, cache, entries=COUNTED, words=WORDS)
     budget = read_policy(cache.policy).budget
     learned, entries = await asyncio.to_thread(_learn, observed, budget, frequencies, exact, due.learned)
-    await calibrations.save(db, cache, due.embedder_id, learned, last=due.last, entries=entries)
+    await calibrations.save(
+        db, cache, due.embedder_id, learned, last=due.last, tightened_at=due.tightened_at, entries=entries
+    )
     await observations.forget(db, cache, before=since, limit=FORGOTTEN)
     return len(observed)
 

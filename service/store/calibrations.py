@@ -87,15 +87,17 @@ async def save(
     learned: Learned,
     *,
     last: int,
+    tightened_at: datetime | None,
     entries: Mapping[UUID, Labels],
 ) -> InvalidationId | None:
     """Keep what was fitted, and what labels say of these entries; every replica's next lookup decides by it.
 
-    `last` is the number of the last observation that was there. None where the cache is gone. `db` acts as the worker.
+    `last` is the number of the last observation that was there, `tightened_at` when the last alarm of drift was. None,
+    and nothing is kept, where the cache is gone or another alarm came meanwhile. `db` acts as the worker.
     """
     async with db.connection(bulk=True) as connection:
         row = await connection.one(
-            "select semcache.save_calibration(%s, %s, %s, %s, %s, %s, %s, %s, %s) as invalidation_id",
+            "select semcache.save_calibration(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) as invalidation_id",
             (
                 cache.tenant_id,
                 cache.cache_id,
@@ -106,6 +108,7 @@ async def save(
                 learned.calibration.observations if learned.calibration else 0,
                 last,
                 Jsonb([_labelled(entry_id, labels) for entry_id, labels in entries.items()]),
+                tightened_at,
             ),
         )
     return InvalidationId(row["invalidation_id"]) if row["invalidation_id"] else None

@@ -1,6 +1,7 @@
 -- Keep what was fitted for a cache and an embedder, with what labels say of single entries; replicas forget the older.
 -- Caller: the worker's task calibrate. Locks: the rows, the fits in the order of entries, then record_invalidation's.
--- Bound: one calibration, and the fits given. Null, and nothing is kept, where the cache is gone. Idempotent.
+-- Bound: one calibration, and the fits given. Null, and nothing is kept, where the cache is gone, or where an alarm of
+-- drift has thrown away what was learned since p_tightened_at, the last one that the fit knew of. Idempotent.
 
 create or replace function semcache.save_calibration(
     p_tenant_id bigint,
@@ -11,7 +12,8 @@ create or replace function semcache.save_calibration(
     p_pooled jsonb,
     p_observations integer,
     p_learned bigint,
-    p_fits jsonb
+    p_fits jsonb,
+    p_tightened_at timestamptz default null
 )
 returns bigint
 language plpgsql
@@ -38,7 +40,12 @@ begin
         pooled = excluded.pooled,
         observations = excluded.observations,
         learned = excluded.learned,
-        fitted_at = now();
+        fitted_at = now()
+    where calibration.tightened_at is not distinct from p_tightened_at;
+
+    if not found then
+        return null;
+    end if;
 
     insert into entry_fit (entry_id, embedder_id, tenant_id, slope, middle, variance, n, confirmed, refuted)
     select f.entry_id, p_embedder_id, p_tenant_id, f.slope, f.middle, f.variance, f.n, f.confirmed, f.refuted
@@ -62,7 +69,7 @@ begin
 end
 $$;
 
-comment on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb) is
-    'Keeps what was fitted for a cache, with the fits of single entries, and returns the invalidation''s number; null where the cache is gone.';
-revoke all on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb) from public;
-grant execute on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb) to semcache_worker;
+comment on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb, timestamptz) is
+    'Keeps what was fitted for a cache, with the fits of single entries, and returns the invalidation''s number; null where the cache is gone or an alarm of drift came meanwhile.';
+revoke all on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb, timestamptz) from public;
+grant execute on function semcache.save_calibration(bigint, bigint, integer, jsonb, jsonb, jsonb, integer, bigint, jsonb, timestamptz) to semcache_worker;

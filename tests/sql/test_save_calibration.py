@@ -53,6 +53,25 @@ def test_entries_keep_their_last_fit_and_one_that_is_gone_gets_none(app: Session
     assert app.count("entry_fit") == 0
 
 
+def test_a_fit_from_before_an_alarm_of_drift_is_not_kept(app: Session, worker: Session) -> None:
+    entry_id = app.store()["entry_id"]
+    worker.call(
+        "tighten_cache",
+        tenant_id=worker.tenant_id,
+        cache_id=worker.cache_id,
+        embedder_id=worker.embedder_id,
+        policy=None,
+        detail=Jsonb({}),
+    )
+    assert save(worker, fits=Jsonb([fit(entry_id, 6)])) is None
+    assert worker.one("select model from semcache.calibration") is None
+    assert app.count("entry_fit") == 0
+    alarm = worker.one("select tightened_at from semcache.calibration")
+    assert save(worker, fits=Jsonb([fit(entry_id, 6)]), tightened_at=alarm) is not None
+    assert worker.one("select model from semcache.calibration") == {"version": 1}
+    assert app.count("entry_fit") == 1
+
+
 def test_a_cache_that_is_gone_gets_none(app: Session, worker: Session) -> None:
     cache_id = app.cache()
     app.call("delete_cache", tenant_id=app.tenant_id, cache_id=cache_id)
