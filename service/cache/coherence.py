@@ -57,7 +57,7 @@ class Coherence:
 
     @property
     def alone(self) -> bool:
-        """Whether no other replica serves, as far as a live lease tells: one that starts is seen at the next renewal.
+        """Whether no other replica serves, as far as a live lease tells: one that starts tells the others.
 
         Good for what may be done twice, as a call to the model, and for nothing that must not.
         """

@@ -1,8 +1,8 @@
 """One call for many replicas: who leads asks the model, the others wait for what it stores.
 
 The lead is a lease that the leader renews while its call lasts. No lock is held; a leader that dies loses it, and one
-that cannot reach the database asks without it. So does a replica that is alone: calls that it began before it sees
-another one start, a renewal of its lease later, are made twice.
+that cannot reach the database asks without it. So does a replica that is alone: calls that it began before another one
+started may be made twice.
 """
 
 from __future__ import annotations

@@ -31,6 +31,11 @@ begin
         expires_at = excluded.expires_at,
         confirmed = excluded.confirmed;
 
+    if v_confirmed is null then
+        -- A new replica: the others look at once, and ask the model no more as if they were alone.
+        perform pg_notify('semcache_invalidation', '');
+    end if;
+
     if coalesce(p_confirmed, v_head) > coalesce(v_confirmed, v_head) then
         perform pg_notify('semcache_confirmed', coalesce(p_confirmed, v_head)::text);
     end if;

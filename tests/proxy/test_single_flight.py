@@ -212,6 +212,16 @@ async def test_a_replica_asks_nobody_while_it_is_alone(upstream: FakeUpstream, s
         assert [got.text for got in await asyncio.gather(*tasks)] == ["Water.", "Water."]
 
 
+async def test_a_new_replica_makes_itself_known_before_the_next_renewal(upstream: FakeUpstream, start: Start) -> None:
+    first = await start(lease_duration=60.0)  # which is renewed each 20 s
+    async with Asker(first.base) as asker:
+        await asker.ask(chat("warm up"))
+    assert first.runtime.coherence.alone
+    await start(lease_duration=60.0)
+    async with asyncio.timeout(10):
+        await in_company(first)
+
+
 async def test_replicas_that_ask_at_once_make_one_call(upstream: FakeUpstream, start: Start) -> None:
     says(upstream, "foundry", *(f"Answer {i}." for i in range(40)))
     async with replicas(start) as (one, two):
