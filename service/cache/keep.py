@@ -7,8 +7,8 @@ from uuid import UUID
 
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange
+from service.cache.kept_requests import keep_request
 from service.cache.plan import Plan
-from service.cache.remember import remember
 from service.cache.runtime import Runtime
 from service.cache.store import New, store_answer
 from service.errors import SemcacheError
@@ -58,7 +58,7 @@ async def keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange, a
     if kept is None:
         logger.info("an answer was not stored: invalidated")
         return None
-    await remember(runtime, asked, plan, exchange)
+    await keep_request(runtime, asked, plan, exchange)
     return kept.stored.entry_id
 
 

@@ -10,7 +10,7 @@ from service.cache.directory import OpenCache
 from service.identity.conversation import semantic_text
 from service.policy.decision import Candidate, Decision, Policy, Query
 from service.policy.guards.features import features_of
-from service.policy.policies import NOTHING_LEARNED, Judge
+from service.policy.policies import NOTHING_LEARNED, Decider
 from service.store.rows import EmbedderId, Found
 
 
@@ -37,14 +37,14 @@ def judge(
     """Decide by the cache's policy, and by the one that the caller asked for beside it."""
     query, candidates = Query(text, features_of(text)), [_candidate(f) for f in found]
     fits = {candidate.entry_id: f.labels.fit for candidate, f in zip(candidates, found, strict=True)}
-    policies = Judge(
+    decider = Decider(
         cache.policy,
         cache.learned.get(embedder_id, NOTHING_LEARNED),
         fits=lambda candidate: fits[candidate.entry_id],
         draw=random.random(),  # noqa: S311 - which requests explore is no secret
         threshold=threshold,
     )
-    return Nearby(query, embedder_id, found, candidates, policies.decide(query, candidates, asked))
+    return Nearby(query, embedder_id, found, candidates, decider.decide(query, candidates, asked))
 
 
 def _candidate(found: Found) -> Candidate:

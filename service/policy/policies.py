@@ -42,7 +42,7 @@ NOTHING_LEARNED = Learned()
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Decider:
     """A cache's policy with what it has learned.
 
     `fits` gives the fit of a candidate's own entry. `draw` is uniform in 0 to 1, made outside. `threshold` is a bound
@@ -97,4 +97,4 @@ def _disputed(judged: Judged) -> Judged:
     return replace(judged, reason=Reason.DISPUTED) if judged.reason is Reason.ACCEPTED else judged
 
 
-__all__ = ["NOTHING_LEARNED", "Judge", "Learned"]
+__all__ = ["NOTHING_LEARNED", "Decider", "Learned"]

@@ -13,7 +13,7 @@ _WHITE = " \t\n\r"
 
 
 def dump(value: Any) -> bytes:
-    """Compact JSON in UTF-8; lone surrogates stand as `\\udXXX` escapes, so the bytes are always valid."""
+    """Compact JSON in UTF-8; lone surrogates stand as escapes, so the bytes are always valid."""
     try:
         return orjson.dumps(value)
     except TypeError:

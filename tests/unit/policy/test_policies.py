@@ -13,7 +13,7 @@ from service.policy.calibrated import Calibration
 from service.policy.decision import FLOOR, Candidate, Policy, Query, Reason, Ruling
 from service.policy.guards.features import extract
 from service.policy.model import Logistic
-from service.policy.policies import NOTHING_LEARNED, Judge, Learned
+from service.policy.policies import NOTHING_LEARNED, Decider, Learned
 from service.policy.signals import Signals
 from service.policy.verified import Fit
 
@@ -34,9 +34,9 @@ def likelier(signal: str, budget: Budget | None = None) -> Calibration:
     return Calibration(budget or Budget(), Boundary(0.5, 0.0, 0.01, 400), model, 400)
 
 
-def judge(decision: Policy, learned: Learned = NOTHING_LEARNED, **changes: object) -> Judge:
+def decider(decision: Policy, learned: Learned = NOTHING_LEARNED, **changes: object) -> Decider:
     keys = {"decision": decision} | changes
-    return Judge(read_policy(keys), learned, fits=lambda _: None, draw=0.5)
+    return Decider(read_policy(keys), learned, fits=lambda _: None, draw=0.5)
 
 
 QUERY = Query(TEXT, extract(TEXT))
@@ -44,18 +44,18 @@ CALIBRATED = Learned(likelier("similarity"))
 
 
 def test_each_policy_decides_by_what_is_its_own() -> None:
-    assert judge("threshold").decide(QUERY, [near()]).policy == "threshold"
-    assert judge("calibrated", CALIBRATED).decide(QUERY, [near()]).ruling is Ruling.HIT
-    pooled = judge("verified", Learned(pooled=SURE), pooled=True).decide(QUERY, [near()])
+    assert decider("threshold").decide(QUERY, [near()]).policy == "threshold"
+    assert decider("calibrated", CALIBRATED).decide(QUERY, [near()]).ruling is Ruling.HIT
+    pooled = decider("verified", Learned(pooled=SURE), pooled=True).decide(QUERY, [near()])
     assert (pooled.ruling, pooled.policy) == (Ruling.HIT, "verified")
-    alone = judge("verified", Learned(pooled=SURE))
+    alone = decider("verified", Learned(pooled=SURE))
     assert alone.decide(QUERY, [near()]).reason is Reason.EXPLORED, "this entry has no fit of its own"
     assert replace(alone, fits=lambda _: SURE).decide(QUERY, [near()]).ruling is Ruling.HIT
 
 
 def test_the_threshold_of_the_policy_counts_for_that_policy_alone() -> None:
-    assert judge("threshold").decide(QUERY, [near(similarity=0.93)]).reason is Reason.BELOW_THRESHOLD
-    learned = judge("calibrated", CALIBRATED)
+    assert decider("threshold").decide(QUERY, [near(similarity=0.93)]).reason is Reason.BELOW_THRESHOLD
+    learned = decider("calibrated", CALIBRATED)
     assert learned.decide(QUERY, [near(similarity=0.93)]).threshold == FLOOR
     assert replace(learned, threshold=0.95).decide(QUERY, [near(similarity=0.93)]).reason is Reason.BELOW_THRESHOLD
 
@@ -65,14 +65,14 @@ def test_the_threshold_of_the_policy_counts_for_that_policy_alone() -> None:
 @pytest.mark.parametrize("learned", [NOTHING_LEARNED, Learned(likelier("similarity"), pooled=SURE)])
 @pytest.mark.parametrize("similarity", [0.7, 0.93, 0.99])
 def test_asking_for_a_policy_only_tightens(own: Policy, asked: Policy, learned: Learned, similarity: float) -> None:
-    mine, others = judge(own, learned), judge(asked, learned)
+    mine, others = decider(own, learned), decider(asked, learned)
     both = mine.decide(QUERY, [near(similarity=similarity)], asked).ruling is Ruling.HIT
     alone = [j.decide(QUERY, [near(similarity=similarity)]).ruling is Ruling.HIT for j in (mine, others)]
     assert both == all(alone)
 
 
 def test_policies_that_choose_other_answers_dispute() -> None:
-    learned = judge("threshold", Learned(likelier("rank")), similarityThreshold=0.9)
+    learned = decider("threshold", Learned(likelier("rank")), similarityThreshold=0.9)
     rivals = [near(NEAR, 0.98, "a"), near(POLITE, 0.97, "b")]
     disputed = learned.decide(QUERY, rivals, "calibrated")
     assert (disputed.ruling, disputed.reason) == (Ruling.MISS, Reason.DISPUTED)
@@ -92,7 +92,7 @@ def test_policies_that_choose_other_answers_dispute() -> None:
     ],
 )
 def test_a_calibration_for_a_looser_budget_serves_nothing(fitted: Budget, serves: bool) -> None:
-    decision = judge("calibrated", Learned(likelier("similarity", fitted))).decide(QUERY, [near()])
+    decision = decider("calibrated", Learned(likelier("similarity", fitted))).decide(QUERY, [near()])
     assert (decision.ruling is Ruling.HIT) == serves
     assert serves or decision.missing == "335 more labelled requests"
 

@@ -17,7 +17,7 @@ from service.upstream.wire import dump
 logger = logging.getLogger("semcache.prefetch")
 
 
-async def remember(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange) -> None:
+async def keep_request(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange) -> None:
     """Keep a request whose answer was just stored, if its cache's policy has prefetch on. A failure is only logged.
 
     Not kept are those that are too long, of which several answers are kept, and that their caller keeps apart.
@@ -46,4 +46,4 @@ async def remember(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchang
         logger.info("a request was not kept: %s", error.code.slug)
 
 
-__all__ = ["remember"]
+__all__ = ["keep_request"]
