@@ -229,6 +229,9 @@ class Settings(BaseSettings):
     half_life_interval: float = Field(
         600.0, gt=0, description="how often the worker learns from the log how fast uses should fade in limited caches"
     )
+    lifetime_interval: float = Field(
+        600.0, gt=0, description="how often the worker moves lifetimes by the hit rate since, where a policy wants it"
+    )
     index_interval: float = Field(30.0, gt=0, description="how often the worker looks for scopes that want an index")
     graph_interval: float = Field(60.0, gt=0, description="how often the request graph is added to and scored")
     graph_nodes: int = Field(10_000, ge=1, description="most requests that the graph of one cache keeps")

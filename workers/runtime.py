@@ -16,7 +16,19 @@ from service.errors import SemcacheError
 from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database, Limits
-from workers import calibrate, drift, eviction, figures, half_life, index_care, jobs, prefetch, purge, request_graph
+from workers import (
+    calibrate,
+    drift,
+    eviction,
+    figures,
+    half_life,
+    index_care,
+    jobs,
+    lifetimes,
+    prefetch,
+    purge,
+    request_graph,
+)
 
 LEASE_SECONDS = 15.0
 RENEWALS = 3
@@ -53,6 +65,11 @@ def tasks(settings: Settings) -> list[Task]:
         ),
         Task("half_life", settings.half_life_interval, half_life.run_once),
         Task("index_care", settings.index_interval, lambda db: index_care.run_once(db, settings)),
+        Task(
+            "lifetimes",
+            settings.lifetime_interval,
+            lambda db: lifetimes.run_once(db, settings.lifetime_interval),
+        ),
         Task("jobs", settings.jobs_interval, lambda db: jobs.run_once(db, settings)),
         Task(
             "request_graph",

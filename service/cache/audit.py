@@ -10,7 +10,7 @@ from service.cache.asked import Asked
 from service.cache.directory import OpenCache
 from service.cache.exchange import open_exchange
 from service.cache.keep import keep, whole_answer
-from service.cache.lookup import Looked
+from service.cache.lookup import EXACT, Looked
 from service.cache.manage import Change, change_entry
 from service.cache.observe import comparable, hit_inclusion, sighting_of
 from service.cache.plan import Plan
@@ -64,7 +64,8 @@ async def _audit(runtime: Runtime, hit: _Hit) -> str:
     verdict = verdicts.get(hit.found.entry_id) if verdicts else None
     if verdict == "wrong":
         await _quarantine(runtime, cache, hit.found.entry_id)
-    if verdict in ("wrong", "stale"):
+    renews = verdict == "correct" and cache.policy.adaptive_ttl == "recheck" and hit.looked.strategy == EXACT
+    if verdict in ("wrong", "stale") or renews:
         await keep(runtime, asked, plan, exchange, fresh)
     chance = hit_inclusion(cache, nearby) if nearby else cache.policy.audit_rate
     await runtime.observer.record(sighting, verdicts, "audit", chance)

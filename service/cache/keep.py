@@ -8,6 +8,7 @@ from uuid import UUID
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange
 from service.cache.kept_requests import keep_request
+from service.cache.lifetime import fresh_ttl
 from service.cache.plan import Plan
 from service.cache.runtime import Runtime
 from service.cache.store import New, store_answer
@@ -45,7 +46,7 @@ async def keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange, a
         answer=answer,
         provenance=asked.provenance,
         tags=list(asked.call.controls.tags),
-        ttl_ms=plan.ttl_ms,
+        ttl_ms=await fresh_ttl(runtime, asked, plan, answer),
         cost_ms=exchange.cost_ms,
         scope=asked.looked.scope if asked.looked else None,
         variants=plan.ask.variants,

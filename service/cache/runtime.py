@@ -44,6 +44,7 @@ class Runtime:
     embedder: EmbedderSlot
     cross_encoder: CrossEncoderSlot
     judging: Judging
+    comparer: Comparer
     observer: Observer
     audits: Chores
     doubts: Chores
@@ -92,6 +93,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
     background, upstream = Background(), UpstreamClient(settings)
     leadership = Leadership(db, background, settings.flight_lease)
     embedder, judging = EmbedderSlot(settings, db), Judging(settings, metrics)
+    comparer = Comparer(embedder, judging)
     return Runtime(
         settings=settings,
         db=db,
@@ -100,7 +102,8 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         embedder=embedder,
         cross_encoder=CrossEncoderSlot(settings),
         judging=judging,
-        observer=Observer(db, Comparer(embedder, judging), metrics),
+        comparer=comparer,
+        observer=Observer(db, comparer, metrics),
         audits=Chores(at_once=2, most=2),
         doubts=Chores(at_once=2, most=256),
         revalidations=Chores(at_once=8, most=1_000),

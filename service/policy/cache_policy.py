@@ -15,6 +15,7 @@ from service.policy.decision import FLOOR, Policy
 
 DEFAULT_THRESHOLD = 0.95
 MAX_TTL_MS = 31_556_952_000  # a year, as in LangCache's API
+DAY_MS = 86_400_000
 MOST_VARIANTS = 20
 MOST_KEPT = 2**53  # exact in JSON, and well within a bigint of Postgres
 LONGEST_STALE_MS = 3_600_000  # dead entries are removed an hour after their end
@@ -126,6 +127,13 @@ class CachePolicy(BaseModel):
     mode: Literal["exact", "semantic", "off"] = Field("semantic", description="the widest tier that is tried")
     ttl_millis: Ttl | None = Field(None, description="lifetime of an entry that names none; null: for ever")
     max_ttl_millis: Ttl | None = Field(None, description="longest lifetime; longer ones are cut to it")
+    min_ttl_millis: Ttl = Field(300_000, description="shortest lifetime that adaptiveTtl comes to")
+    adaptive_ttl: Literal["off", "recheck", "hit_rate"] = Field(
+        "off",
+        description="whether lifetimes that nobody asked for adapt, from ttlMillis or minTtlMillis on, up to "
+        "maxTtlMillis or a day: recheck lengthens those of answers that the model gives again, and shortens others; "
+        "hit_rate lengthens those of what is served often",
+    )
     sampled: Annotated[str, AfterValidator(_sampled)] = Field(
         "semantic",
         description="what requests with a temperature above 0, or none, get: never a stored answer, an exact or a "
@@ -197,6 +205,14 @@ class CachePolicy(BaseModel):
         limits = [ttl for ttl in (wanted, self.max_ttl_millis) if ttl is not None]
         return min(limits, default=None)
 
+    def bounded_ttl(self, ttl_ms: float) -> int:
+        """A lifetime that adapts, within its bounds."""
+        return int(max(min(ttl_ms, self.max_ttl_millis or DAY_MS), self.min_ttl_millis))
+
+    def adapted_ttl(self, lived_ms: int, *, same: bool) -> int:
+        """The lifetime after an answer that lived so long, by whether the model gave it again."""
+        return self.bounded_ttl(lived_ms * (1.5 if same else 0.5))
+
     def threshold(self, asked: float | None, decision: Policy | None = None) -> float:
         """The least similarity for a decision, by default the cache's: a caller may only raise it."""
         least = self.similarity_threshold if (decision or self.decision) == "threshold" else FLOOR
@@ -223,4 +239,4 @@ def _rule(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
 
-__all__ = ["DEFAULT_THRESHOLD", "MAX_TTL_MS", "CachePolicy", "Compare", "read_policy"]
+__all__ = ["DEFAULT_THRESHOLD", "LONGEST_STALE_MS", "MAX_TTL_MS", "CachePolicy", "Compare", "read_policy"]

@@ -86,7 +86,7 @@ async def find_exact(
         rows = await cursor.fetchall()
     if not rows:
         return None, []
-    scope = ScopeRow(rows[0]["scope_id"], rows[0]["indexed_by"])
+    scope = ScopeRow(rows[0]["scope_id"], rows[0]["indexed_by"], rows[0]["scope_ttl_ms"])
     return scope, [_found(row, 1.0) for row in rows if row["entry_id"] is not None]
 
 

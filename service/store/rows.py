@@ -37,10 +37,14 @@ class CacheRow:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope that exists, and the embedders of whose vectors it has an approximate index."""
+    """A scope that exists, and the embedders of whose vectors it has an approximate index.
+
+    ttl_ms: lifetime that its new entries get where lifetimes adapt; None: it has learned none.
+    """
 
     scope_id: ScopeId
     indexed_by: Sequence[EmbedderId] = ()
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

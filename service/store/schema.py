@@ -158,6 +158,7 @@ scope = Table(
     _column("parts", JSONB),
     _column("ann_index", Text, null=True),
     _column("ann_rows", BigInteger, null=True),
+    _column("ttl_ms", BigInteger, null=True),
     _at("created_at"),
     UniqueConstraint("cache_id", "scope_key"),
 )
@@ -281,9 +282,9 @@ cache_change = Table(
 evicted = Table(
     "evicted",
     metadata,
-    Column("cache_id", BigInteger, ForeignKey("semcache.cache.cache_id"), primary_key=True, autoincrement=False),
+    Column("cache_id", BigInteger, primary_key=True, autoincrement=False),
     Column("exact_key", LargeBinary, primary_key=True),
-    _tenant(),
+    _column("tenant_id", BigInteger),
     _column("score", Double),
     _column("tick", BigInteger),
     Index("evicted_tick", "cache_id", "tick"),

@@ -3,6 +3,7 @@
 -- No row: the scope does not exist, so nothing can be near either. One round trip, three index look-ups.
 select
     s.scope_id,
+    s.ttl_ms as scope_ttl_ms,
     array(
         select a.embedder_id
         from semcache.vector_index a

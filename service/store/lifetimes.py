@@ -1,0 +1,25 @@
+"""Lifetimes that scopes have learned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from service.store.database import Database
+from service.store.queries import query
+from service.store.rows import CacheRow, ScopeId
+
+
+async def note(db: Database, cache: CacheRow, scope_id: ScopeId, ttl_ms: int) -> None:
+    """Let what was learned of one answer move the lifetime of new entries of its scope."""
+    values = {"tenant_id": cache.tenant_id, "scope_id": scope_id, "ttl_ms": ttl_ms}
+    async with db.tenant(cache.tenant_id) as connection:
+        await connection.execute(query("note_lifetime"), values, prepare=True)
+
+
+async def adapt_by_hit_rate(db: Database, window: timedelta) -> int:
+    """Move lifetimes by the hit rates of this time; returns how many. `db` acts as the worker."""
+    async with db.connection(bulk=True) as connection:
+        return int((await connection.one("select semcache.adapt_lifetimes(%s) as changed", (window,)))["changed"])
+
+
+__all__ = ["adapt_by_hit_rate", "note"]
