@@ -11,7 +11,7 @@ PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_D
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup serve demo test test-vllm test-image lint types format constraints schema clean
+.PHONY: help setup serve demo test test-vllm test-image lint types format constraints schema docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
@@ -57,6 +57,10 @@ constraints: ## Write constraints.txt anew: the latest versions that fit, but th
 schema: $(INSTALLED) ## Write the texts of the schema and of its rights anew, after a revision or a change of sql/
 	$(BIN)/python tests/schema_text.py
 	$(BIN)/python tests/access_matrix.py
+
+docs: $(INSTALLED) ## Write the OpenAPI document and the pages of tables anew, after `make schema`
+	$(BIN)/python tests/openapi_document.py
+	for table in docs/*_table.py; do $(BIN)/python $$table; done
 
 clean: ## Remove what the targets made; the data directory stays
 	rm -rf .venv .venv-vllm dist build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
