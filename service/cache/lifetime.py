@@ -16,7 +16,7 @@ from service.upstream.answer import Answer
 async def fresh_ttl(runtime: Runtime, asked: Asked, plan: Plan, answer: Answer) -> int | None:
     """Milliseconds; None: for ever. A caller's own wish stands.
 
-    An answer that is the same as the one before gets one and a half times its lifetime, another one half of it; what
+    An answer that is the same as the one before gets a longer lifetime than that had, another one half of it; what
     nothing is known of gets that of its scope.
     """
     cache = asked.cache
@@ -42,8 +42,10 @@ async def _learned(runtime: Runtime, cache: OpenCache, plan: Plan, before: Looke
         return None
     question = plan.identity.text or before.found.prompt
     same = await runtime.comparer.same(cache.policy.compare, question, answer.said, before.answer.said)
-    lived = int((before.found.age + before.found.ttl) * 1000)
-    return None if same is None else cache.policy.adapted_ttl(lived, same=same)
+    if same is None:
+        return None
+    ttl, uses = before.found.age + before.found.ttl, await lifetimes.uses(runtime.db, cache.row, before.found.entry_id)
+    return cache.policy.adapted_ttl(ttl * 1000, same=same, uses=uses, part=min(before.found.age / ttl, 1.0))
 
 
 __all__ = ["fresh_ttl"]

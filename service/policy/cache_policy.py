@@ -207,11 +207,16 @@ class CachePolicy(BaseModel):
 
     def bounded_ttl(self, ttl_ms: float) -> int:
         """A lifetime that adapts, within its bounds."""
-        return int(max(min(ttl_ms, self.max_ttl_millis or DAY_MS), self.min_ttl_millis))
+        return int(min(max(ttl_ms, self.min_ttl_millis), self.max_ttl_millis or DAY_MS))
 
-    def adapted_ttl(self, lived_ms: int, *, same: bool) -> int:
-        """The lifetime after an answer that lived so long, by whether the model gave it again."""
-        return self.bounded_ttl(lived_ms * (1.5 if same else 0.5))
+    def adapted_ttl(self, ttl_ms: float, *, same: bool, uses: int, part: float = 1.0) -> int:
+        """The lifetime after an answer that had this one, by whether the model gave it again.
+
+        uses: how often it was served meanwhile; part: how much of its lifetime had passed, 0 to 1. Calls come at the
+        rate 1 / ttl and stale answers at uses * changes * ttl / 2, so both together are least at a ttl in proportion to
+        1 / sqrt(uses * changes): there a half for a change, and 1 / uses more for none, come to rest.
+        """
+        return self.bounded_ttl(ttl_ms * (1 + part / (1 + uses) if same else 0.5))
 
     def threshold(self, asked: float | None, decision: Policy | None = None) -> float:
         """The least similarity for a decision, by default the cache's: a caller may only raise it."""

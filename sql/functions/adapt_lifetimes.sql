@@ -12,9 +12,9 @@ declare
     v_changed bigint;
 begin
     update scope s
-    set ttl_ms = greatest(
-            least(coalesce(s.ttl_ms, a.usual, a.shortest) * case when a.rate > 0.8 then 1.2 else 0.8 end, a.longest),
-            a.shortest
+    set ttl_ms = least(
+            greatest(coalesce(s.ttl_ms, a.usual, a.shortest) * case when a.rate > 0.8 then 1.2 else 0.8 end, a.shortest),
+            a.longest
         )
     from (
         select

@@ -213,7 +213,7 @@ def test_offline_sql_makes_the_same_schema(empty_database_url: str, database_url
 
 def test_ten_upgrades_at_once_end_in_one_history(empty_database_url: str, database_url: str) -> None:
     upgrades = [start("pgsemcache", "db", "upgrade", "--database-url", empty_database_url) for _ in range(10)]
-    ends = [(*upgrade.communicate(timeout=240), upgrade.returncode) for upgrade in upgrades]
+    ends = [(*upgrade.communicate(timeout=900), upgrade.returncode) for upgrade in upgrades]
     assert ends == [(f"revision {head()}, this release {head()}\n", "", 0)] * 10
     assert column(empty_database_url, "select version_num from semcache.alembic_version") == [head()]
     assert describe(empty_database_url) == describe(database_url)

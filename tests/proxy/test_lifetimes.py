@@ -14,7 +14,7 @@ from tests.proxy.conftest import Start
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 BODY = chat("When does the ferry leave?")
-POLICY = {"adaptiveTtl": "recheck", "ttlMillis": 600_000, "minTtlMillis": 400_000, "maxTtlMillis": 1_200_000}
+POLICY = {"adaptiveTtl": "recheck", "ttlMillis": 600_000, "minTtlMillis": 400_000, "maxTtlMillis": 2_000_000}
 
 
 def says(upstream: FakeUpstream, *texts: str) -> None:
@@ -58,12 +58,12 @@ async def test_an_answer_that_comes_again_lives_longer_and_another_one_shorter(
         for _ in range(6):
             lived.append(await lifetime(asker, database_url))
             grow_old(database_url)
-        assert lived == pytest.approx([600, 900, 1200, 600, 400, 400], abs=1), "half and half again, within bounds"
+        assert lived == pytest.approx([600, 1200, 2000, 1000, 500, 400], abs=1), "twice and half, within bounds"
         async with asyncio.timeout(20):
             await asker.ask(BODY)
         with psycopg.connect(database_url) as connection:
             (usual,) = connection.execute("select ttl_ms / 1000 from semcache.scope").fetchone() or (0,)
-        assert 400 < usual < 900, "new entries of the scope start where these are"
+        assert 400 < usual < 1200, "new entries of the scope start where these are"
 
 
 async def test_a_wish_stands_and_so_does_a_policy_that_adapts_nothing(
@@ -89,7 +89,29 @@ async def test_a_revalidated_answer_adapts_too(upstream: FakeUpstream, start: St
         await asker.new_cache(**POLICY, staleWhileRevalidateMillis=60_000)
         await lifetime(asker, database_url)
         grow_old(database_url)
+        assert await lifetime(asker, database_url) == pytest.approx(1200)
+
+
+async def test_what_is_used_much_lives_less_long_and_an_early_look_says_little(
+    upstream: FakeUpstream, start: Start, database_url: str
+) -> None:
+    says(upstream, "At noon.")
+    async with Asker((await start(l1_entries=0)).base) as asker:
+        await asker.new_cache(**POLICY)
+        await lifetime(asker, database_url)
+        await asker.ask(BODY)
+        async with asyncio.timeout(20):
+            while await asyncio.to_thread(hits, database_url) < 1:
+                pass
+        grow_old(database_url)
         assert await lifetime(asker, database_url) == pytest.approx(900)
+        assert await lifetime(asker, database_url, x_cache_refresh="1") == pytest.approx(900, abs=20)
+
+
+def hits(database_url: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        (count,) = connection.execute("select sum(hits) from semcache.entry_usage").fetchone() or (0,)
+        return int(count)
 
 
 @pytest.mark.parametrize("bad", [{"minTtlMillis": 0}, {"adaptiveTtl": "sometimes"}])

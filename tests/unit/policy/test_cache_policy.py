@@ -72,6 +72,23 @@ def test_a_lifetime_never_exceeds_the_longest(default: int | None, longest: int 
         assert ttl == (longest if wanted is None else min(wanted, longest))
 
 
+@given(st.floats(1, MAX_TTL_MS), st.booleans(), lifetimes, st.integers(1, MAX_TTL_MS))
+def test_an_adapted_lifetime_stays_within_its_bounds(
+    ttl: float, same: bool, longest: int | None, shortest: int
+) -> None:
+    policy = read_policy({"maxTtlMillis": longest, "minTtlMillis": shortest})
+    most = longest or 86_400_000
+    assert min(shortest, most) <= policy.adapted_ttl(ttl, same=same, uses=0) <= most
+
+
+def test_a_lifetime_grows_the_less_the_more_its_answer_is_used_and_the_earlier_it_is_looked_at() -> None:
+    policy = read_policy({"maxTtlMillis": MAX_TTL_MS})
+    ttls = [policy.adapted_ttl(600_000, same=True, uses=uses) for uses in (0, 1, 3, 599)]
+    assert ttls == [1_200_000, 900_000, 750_000, 601_000]
+    assert policy.adapted_ttl(600_000, same=True, uses=0, part=0.1) == pytest.approx(660_000, abs=1)
+    assert policy.adapted_ttl(800_000, same=False, uses=9, part=0.1) == 400_000
+
+
 @given(st.floats(0, 1), st.none() | st.floats(0, 1))
 def test_a_caller_only_raises_the_threshold(own: float, asked: float | None) -> None:
     threshold = read_policy({"similarityThreshold": own}).threshold(asked)
