@@ -93,13 +93,17 @@ async def batch_store(body: EntryBatch, runtime: RuntimeOf, cache: CacheOf) -> R
 async def index(
     runtime: RuntimeOf,
     cache: CacheOf,
+    *,
     cursor: str | None = None,
     limit: Annotated[int | None, Query(ge=1)] = None,
     order: Literal["oldest", "newest"] = "oldest",
+    state: Annotated[
+        Literal["pinned", "quarantined"] | None, Query(description="only these; they come newest first")
+    ] = None,
 ) -> Response:
     size = page_size(runtime.settings, limit)
     after = _read_cursor(cursor)
-    rows = await data.list_entries(runtime, cache, after=after, limit=size + 1, newest=order == "newest")
+    rows = await data.list_entries(runtime, cache, after=after, limit=size + 1, listing=state or order)
     following = _cursor(rows[size - 1]) if len(rows) > size else None
     return respond(EntryPage(data=[_view(row) for row in rows[:size]], next_cursor=following))
 

@@ -132,10 +132,10 @@ async def read_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> Entr
 
 
 async def list_entries(
-    runtime: Runtime, cache: OpenCache, *, after: tuple[datetime, UUID] | None, limit: int, newest: bool
+    runtime: Runtime, cache: OpenCache, *, after: tuple[datetime, UUID] | None, limit: int, listing: entries.Listing
 ) -> list[EntryRow]:
-    """Living entries in the order of their making, or newest first, after the last one of the page before."""
-    return await entries.page(runtime.db, cache.row, after=after, limit=limit, newest=newest)
+    """Living entries after the last one of the page before; pinned and quarantined ones come newest first too."""
+    return await entries.page(runtime.db, cache.row, after=after, limit=limit, listing=listing)
 
 
 def _identity(cache: OpenCache, prompt: Prompt, question: str | None = None) -> Identity:

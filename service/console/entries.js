@@ -5,12 +5,18 @@ import { Panel, h } from "./dom.js";
 import { ago, count, plural, similarity, when, words } from "./format.js";
 
 const PAGE = 25;
+const EMPTY = {
+  "": "Nothing is stored in this cache yet.",
+  pinned: "No entry is pinned. Pinned ones are never evicted.",
+  quarantined: "No entry is quarantined. Quarantined ones are kept and not served.",
+};
 
 export const panel = new Panel("entries");
 const ask = document.getElementById("ask");
 const back = document.getElementById("back");
 const more = document.getElementById("more");
 const verdict = document.getElementById("verdict");
+const state = document.getElementById("state");
 const dialog = document.getElementById("entry");
 
 let cache = null;
@@ -25,8 +31,11 @@ export function openEntries(name, onLocked) {
   return showNewest();
 }
 
+const chosen = () => state.querySelector(":checked").value;
+
 async function showNewest() {
   back.hidden = true;
+  state.hidden = false;
   verdict.replaceChildren();
   cursor = null;
   list = h("ul", { class: "entries" });
@@ -35,12 +44,13 @@ async function showNewest() {
 }
 
 async function nextPage() {
-  const page = await call("GET", [cache, "entries"], { query: { order: "newest", limit: PAGE, cursor } });
+  const query = { order: "newest", state: chosen() || null, limit: PAGE, cursor };
+  const page = await call("GET", [cache, "entries"], { query });
   cursor = page.nextCursor;
   list.append(...page.data.map((entry) => row(entry, `${plural(entry.hits, "hit")} · stored ${ago(entry.createdAt)}`)));
   more.hidden = !cursor;
   if (list.childElementCount) panel.show(list);
-  else panel.say("Nothing is stored in this cache yet.");
+  else panel.say(EMPTY[chosen()]);
 }
 
 async function explain() {
@@ -49,6 +59,7 @@ async function explain() {
   panel.wait();
   const told = await call("POST", [cache, "explain"], { body: { prompt, limit: 16, scope: askedScope() } });
   back.hidden = false;
+  state.hidden = true;
   more.hidden = true;
   verdict.replaceChildren(
     h(
@@ -230,6 +241,7 @@ back.addEventListener("click", () => {
   ask.reset();
   showNewest();
 });
+state.addEventListener("change", showNewest);
 more.addEventListener("click", () => attempt(nextPage));
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();

@@ -10,6 +10,7 @@ import { panels, showHeld, showTraffic } from "./traffic.js";
 const MINUTE = 60_000;
 const WINDOWS = ["15", "60", "360", "1440"];
 const LOOKS = 180; // in the time that a window is long: 15 minutes are looked at each 5 seconds
+const REST = 9; // times what a look took, so that an open page costs the database a tenth of one connection at most
 const SLOW = 12; // looks in which the slow figures are asked for once
 
 const view = document.getElementById("view");
@@ -69,6 +70,7 @@ async function look(anew = false) {
   const { signal } = asking;
   const cache = view.elements.cache.value;
   const query = { windowMillis: windowMillis() };
+  const asked = Date.now();
   try {
     if (anew || looks++ % SLOW === 0) {
       const since = new Date(Date.now() - windowMillis()).toISOString();
@@ -87,7 +89,7 @@ async function look(anew = false) {
     showSimilarity(policy, near, () => look());
     if (status.dataset.kind === "bad" && !entries.body.childElementCount) openEntries(cache, askForKey);
     tell("Live", "good");
-    timer = setTimeout(look, windowMillis() / LOOKS);
+    timer = setTimeout(look, Math.max(windowMillis() / LOOKS, REST * (Date.now() - asked)));
   } catch (problem) {
     if (problem.name === "AbortError") return;
     fail(problem);

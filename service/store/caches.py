@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
@@ -70,7 +70,8 @@ async def delete(db: Database, cache: CacheRow) -> InvalidationId:
 
 async def stats(db: Database, cache: CacheRow, since: datetime | None) -> tuple[Row, list[Row]]:
     """What the cache holds and how it served, and why not: rows of `cache_stats` and `miss_reasons`."""
-    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "since": since}
+    begin = since or datetime.min.replace(tzinfo=UTC)
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "since": begin}
     async with db.tenant(cache.tenant_id, bulk=True) as connection:
         figures = await connection.one(query("cache_stats"), values)
         reasons = await (await connection.execute(query("miss_reasons"), values)).fetchall()

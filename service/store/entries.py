@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Literal, LiteralString, cast
 from uuid import UUID
 
 import numpy as np
@@ -229,16 +229,26 @@ async def scope_of(db: Database, cache: CacheRow, entry_id: UUID) -> ScopeRow | 
     return ScopeRow(row["scope_id"], row["indexed_by"]) if row else None
 
 
+Listing = Literal["oldest", "newest", "pinned", "quarantined"]
+_LISTED: dict[Listing, LiteralString] = {
+    "oldest": "list_entries",
+    "newest": "list_newest_entries",
+    "pinned": "list_marked_entries",
+    "quarantined": "list_marked_entries",
+}
+
+
 async def page(
-    db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int, newest: bool = False
+    db: Database, cache: CacheRow, *, after: tuple[datetime, UUID] | None, limit: int, listing: Listing = "oldest"
 ) -> list[EntryRow]:
-    """Living entries in the order of their making, or newest first, after the last row of the page before."""
+    """Living entries after the last row of the page before; pinned and quarantined ones come newest first too."""
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
-            query("list_newest_entries" if newest else "list_entries"),
+            query(_LISTED[listing]),
             {
                 "tenant_id": cache.tenant_id,
                 "cache_id": cache.cache_id,
+                "listing": listing,
                 "after_at": after[0] if after else None,
                 "after_id": after[1] if after else None,
                 "limit": limit,

@@ -205,6 +205,14 @@ entry = Table(
     Index("entry_output", "output_id"),
     Index("entry_scope", "scope_id"),
     Index("entry_alias", "alias_of", postgresql_where=text("alias_of is not null")),
+    Index(
+        "entry_marked",
+        "cache_id",
+        "epoch",
+        "created_at",
+        "entry_id",
+        postgresql_where=text("pinned or quarantined_at is not null"),
+    ),
     Index("entry_tags", "tags", postgresql_using="gin"),
     Index(
         "entry_attributes",

@@ -1,4 +1,4 @@
--- What a cache holds and how it served since a time (null: as far as the log goes back).
+-- What a cache holds and how it served since a time.
 -- Rates are left to the reader: a cache that was never asked has none.
 select
     held.*,
@@ -33,5 +33,5 @@ cross join (
     from semcache.request_log r
     where r.tenant_id = %(tenant_id)s
       and r.cache_id = %(cache_id)s
-      and r.at >= coalesce(%(since)s::timestamptz, '-infinity')
+      and r.at >= %(since)s
 ) served

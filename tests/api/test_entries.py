@@ -276,6 +276,23 @@ def test_the_newest_come_first_where_that_is_asked(cache: Cache) -> None:
     assert_problem(got, Code.INVALID_DATA, "order")
 
 
+def test_pinned_and_quarantined_ones_are_listed_by_themselves(cache: Cache) -> None:
+    stored = [cache.store(f"Question {n}?", "Answer.") for n in range(6)]
+    for entry_id in stored[1:4]:
+        patch(cache, entry_id, pinned=True)
+    for entry_id in stored[3:5]:
+        patch(cache, entry_id, quarantined=True)
+    listed = {
+        state: [row["id"] for row in cache.http.get(cache.entries, params={"state": state}).json()["data"]]
+        for state in ("pinned", "quarantined")
+    }
+    assert listed == {"pinned": stored[3:0:-1], "quarantined": stored[4:2:-1]}
+    page = cache.http.get(cache.entries, params={"state": "pinned", "limit": 2}).json()
+    rest = cache.http.get(cache.entries, params={"state": "pinned", "limit": 2, "cursor": page["nextCursor"]}).json()
+    assert [row["id"] for row in page["data"] + rest["data"]] == listed["pinned"]
+    assert_problem(cache.http.get(cache.entries, params={"state": "best"}), Code.INVALID_DATA, "state")
+
+
 @pytest.mark.parametrize(("entries", "pages"), [(0, 1), (3, 1), (4, 2), (6, 2)])
 def test_the_last_page_says_that_it_is_the_last(cache: Cache, entries: int, pages: int) -> None:
     for number in range(entries):

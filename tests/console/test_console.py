@@ -117,6 +117,17 @@ def test_the_graph_tells_what_follows_what_and_opens_entries(shown: Page, used: 
     shown.shows("#graph li:first-child", STORED)
 
 
+def test_pinned_and_quarantined_entries_are_listed_by_themselves(shown: Page, used: Cache) -> None:
+    pinned, quarantined = used.store("Which way is up?", "That one."), used.store("Which way is down?", "The other.")
+    for entry, change in ((pinned, {"pinned": True}), (quarantined, {"quarantined": True})):
+        assert used.send("PATCH", f"entries/{entry}", change).status_code == 200
+    shown.run("document.querySelector('#state input').focus()")
+    shown.keys(RIGHT)
+    shown.until(lambda: [row.text for row in shown.all(".entries .prompt")] == ["Which way is up?"])
+    shown.keys(RIGHT)
+    shown.until(lambda: [row.text for row in shown.all(".entries .prompt")] == ["Which way is down?"])
+
+
 def test_a_dialog_closes_by_escape_and_gives_the_focus_back(shown: Page) -> None:
     shown.run("document.querySelector('.entries button').focus()")
     shown.keys(ENTER)

@@ -53,6 +53,18 @@ async def test_an_exact_lookup_reads_one_entry_and_one_answer(seeded: Seeded, db
 
 
 @pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize("listing", ["pinned", "quarantined"])
+async def test_marked_entries_are_listed_by_their_own_index(
+    seeded: Seeded, db: Database, generic: bool, listing: entries.Listing
+) -> None:
+    with listening() as heard:
+        assert await entries.page(db, seeded.huge.cache, after=None, limit=5, listing=listing) == []
+    plan = await explain(db, seeded.huge, heard[-1], generic=generic)
+    assert "entry_marked" in plan.indexes("entry")
+    assert plan.touched("entry") == 0
+
+
+@pytest.mark.parametrize("generic", [False, True])
 async def test_an_exact_lookup_of_what_is_not_there_reads_no_entry(seeded: Seeded, db: Database, generic: bool) -> None:
     asked = await asked_exactly(db, seeded.huge, 17)
     absent = Asked(asked.statement, {**asked.values, "exact_key": key("absent")})
