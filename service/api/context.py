@@ -12,7 +12,7 @@ from service.api.problems import UNREADABLE, read_body_validation, read_validati
 from service.cache.directory import OpenCache, authenticate, open_cache
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
-from service.json_text import dumps
+from service.json_text import dump
 from service.store.tenants import Tenant
 
 B = TypeVar("B", bound=BaseModel)
@@ -81,7 +81,7 @@ def documents(body: type[BaseModel]) -> dict[str, Any]:
 
 def respond(body: BaseModel, status: int = 200) -> Response:
     """A body as JSON that can hold any text."""
-    return Response(dumps(body.model_dump(mode="json", by_alias=True)), status, media_type="application/json")
+    return Response(dump(body.model_dump(mode="json", by_alias=True)), status, media_type="application/json")
 
 
 __all__ = ["CacheOf", "RuntimeOf", "TenantOf", "documents", "read_body", "respond", "runtime_of", "visited_cache"]

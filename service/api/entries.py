@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import json
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -83,8 +84,11 @@ async def store(body: NewEntry, runtime: RuntimeOf, cache: CacheOf) -> Response:
 
 @router.post("/entries/batch", response_model=BatchResult, summary="Store many answers, each with its own status")
 async def batch_store(body: EntryBatch, runtime: RuntimeOf, cache: CacheOf) -> Response:
+    turns: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)  # of equal prompts the last one counts
+
     async def one(item: dict[str, Any]) -> EntryStored:
-        return await _store(NewEntry.model_validate(item), runtime, cache)
+        async with turns[str(item.get("prompt"))]:
+            return await _store(NewEntry.model_validate(item), runtime, cache)
 
     return respond(await _batch(body.entries, one, runtime.settings, 201))
 

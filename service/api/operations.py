@@ -9,14 +9,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from service.api.context import RuntimeOf
 from service.cache.gauges import read_gauges
 from service.cache.runtime import Runtime
-from service.json_text import dumps
+from service.json_text import dump
 
 router = APIRouter(tags=["operations"])
 
 
 @router.get("/healthz", summary="The process answers")
 async def healthz() -> Response:
-    return Response(dumps({"status": "ok"}), media_type="application/json")
+    return Response(dump({"status": "ok"}), media_type="application/json")
 
 
 @router.get(
@@ -29,7 +29,7 @@ async def readyz(runtime: RuntimeOf) -> Response:
     failure = runtime.embedder.failure
     status = "waiting" if waiting else "degraded" if failure else "ready"
     body = {"status": status, "waitingFor": waiting} | ({"embedder": f"not open: {failure}"} if failure else {})
-    return Response(dumps(body), 503 if waiting else 200, media_type="application/json")
+    return Response(dump(body), 503 if waiting else 200, media_type="application/json")
 
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")

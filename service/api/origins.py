@@ -16,7 +16,7 @@ from service.api.problems import problem
 from service.cache.directory import keys_exist
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
-from service.json_text import dumps
+from service.json_text import dump
 
 
 class LocalOrigins:
@@ -76,7 +76,7 @@ def _refusal(error: SemcacheError, request: Request) -> Response:
     if not is_proxied(request.url.path):
         return problem(error, request)
     status, shown = openai_error(error)
-    return Response(dumps(shown), status, media_type="application/json")
+    return Response(dump(shown), status, media_type="application/json")
 
 
 __all__ = ["LocalOrigins", "is_loopback"]

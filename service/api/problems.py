@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from service.errors import Code, SemcacheError
-from service.json_text import dumps
+from service.json_text import dump
 
 MEDIA_TYPE = "application/problem+json"
 UNREADABLE = (
@@ -53,7 +53,7 @@ def problem(error: SemcacheError, request: Request, headers: Mapping[str, str] |
     status = error.code.value.status
     always = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
     body = as_problem(error) | {"instance": request.url.path}
-    return Response(dumps(body), status, {**always, **(headers or {})}, MEDIA_TYPE)
+    return Response(dump(body), status, {**always, **(headers or {})}, MEDIA_TYPE)
 
 
 def as_problem(error: SemcacheError) -> dict[str, Any]:

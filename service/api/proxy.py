@@ -24,7 +24,7 @@ from service.cache.passage import pass_through, takes_model_from_body
 from service.cache.runtime import Runtime
 from service.ending import end
 from service.errors import Code, SemcacheError
-from service.json_text import dumps
+from service.json_text import dump, dumps
 from service.telemetry.tracing import current
 from service.upstream.answer import PATHS
 
@@ -147,7 +147,7 @@ async def _send(reply: Reply, send: Send) -> None:
 
 def _error(error: SemcacheError, told: Told) -> Reply:
     status, shown = openai_error(error)
-    body = dumps(shown).encode()
+    body = dump(shown)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

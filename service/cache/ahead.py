@@ -15,12 +15,12 @@ from service.cache.keep import keep, whole_answer
 from service.cache.plan import Plan, make_plan
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
+from service.json_text import edit_object
 from service.policy.controls import Controls
 from service.store.prefetch import Claim
 from service.store.tenants import Tenant
 from service.upstream.answer import PATHS
 from service.upstream.client import UpstreamError
-from service.upstream.wire import edit_object
 
 BUSY = (429, 503)
 

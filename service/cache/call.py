@@ -9,11 +9,11 @@ from uuid import UUID
 
 from service.errors import SemcacheError
 from service.identity.canonical import digest
+from service.json_text import edit_object, parse
 from service.policy.controls import Controls
 from service.upstream.answer import ECHOED, Endpoint
 from service.upstream.headers import Headers
 from service.upstream.usage import wants_usage
-from service.upstream.wire import edit_object, parse
 
 Status = Literal["HIT", "SEMANTIC-HIT", "MISS", "BYPASS", "REFRESH", "COALESCED", "STALE", "ERROR"]
 

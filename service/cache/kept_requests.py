@@ -10,9 +10,9 @@ from service.cache.plan import Plan
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.identity.fields import STRIPPED
+from service.json_text import dump
 from service.store import prefetch
 from service.store.prefetch import KeptRequest
-from service.upstream.wire import dump
 
 logger = logging.getLogger("semcache.prefetch")
 

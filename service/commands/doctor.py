@@ -16,6 +16,7 @@ from service.commands.checks import Finding, judge_disk, judge_engine, judge_sch
 from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
 from service.embed.embedder import open_embedder
 from service.errors import SemcacheError
+from service.json_text import parse
 from service.settings import DeclaredModel, Settings
 from service.store import migrate, tenants
 from service.store.database import Database, Limits
@@ -23,7 +24,6 @@ from service.store.facts import read_server, read_traffic
 from service.upstream.client import UpstreamClient, UpstreamError
 from service.upstream.load import read_load
 from service.upstream.probe import probe
-from service.upstream.wire import parse
 
 SLOW_EMBEDDING = 0.1  # seconds for one short text
 

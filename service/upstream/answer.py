@@ -15,9 +15,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import orjson
 
-from service.json_text import dumps
+from service.json_text import dumps, parse
 from service.policy.comparison import Said
-from service.upstream.wire import parse
 
 Endpoint = Literal["chat", "completions", "responses", "embeddings"]
 PATHS: dict[Endpoint, str] = {

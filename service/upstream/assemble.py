@@ -6,9 +6,9 @@ from functools import cached_property
 from operator import index
 from typing import Any
 
+from service.json_text import parse
 from service.upstream.answer import Answer, Endpoint, from_body
 from service.upstream.sse import Event
-from service.upstream.wire import parse
 
 _GROWING = ("arguments", "input")
 _FAILED = {"error", "response.failed", "response.incomplete", "response.cancelled"}

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from service.errors import Code
+from service.json_text import dump, parse
 from service.upstream.client import UpstreamClient, UpstreamError
-from service.upstream.wire import dump, parse
 
 _ABSENT = {400, 403, 404, 405, 422, 501}
 _CARD = ("id", "root", "parent", "max_model_len")

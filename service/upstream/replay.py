@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
+from service.json_text import dump
 from service.upstream import sse
 from service.upstream.answer import ECHOED, REASONING, Answer, Endpoint, vector
 from service.upstream.replay_responses import response_events
-from service.upstream.wire import dump
 
 # Long enough to be cheap, short enough for clients that bound the length of a line.
 PIECE = 256

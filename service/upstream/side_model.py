@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
+from service.json_text import dump, parse
 from service.settings import UpstreamTarget
-from service.upstream.wire import dump, parse
 
 logger = logging.getLogger("semcache.side_model")
 

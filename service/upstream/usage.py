@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from service.json_text import edit_object, parse
 from service.upstream.sse import Event, Parser
-from service.upstream.wire import edit_object, parse
 
 _FRAME_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 

@@ -36,3 +36,13 @@ def test_every_item_of_a_batch_has_its_own_status_in_its_own_place(cache: Cache)
     assert [row["status"] for row in found] == [200] * 41 + [422]
     answers = [[hit["response"] for hit in row["result"]["data"]] for row in found[:41]]
     assert answers == [[item["response"]] for item in good] + [[]]
+
+
+def test_of_equal_prompts_in_one_batch_the_last_one_counts(cache: Cache) -> None:
+    """The first answers are long and take longer, so that stores at once would end in another order."""
+    prompts = [f"Which bulb goes in pot {n}?" for n in range(4)]
+    texts = ["long " * 200_000, "long " * 100_000, "short"]
+    entries = [{"prompt": prompt, "response": text} for text in texts for prompt in prompts]
+    rows = cache.post("entries/batch", {"entries": entries}).json()["data"]
+    assert {row["status"] for row in rows} == {201}
+    assert [cache.responses(prompt) for prompt in prompts] == [["short"]] * 4

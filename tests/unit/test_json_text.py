@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.upstream.wire import dump, edit_object, parse
+from service.json_text import dump, dumps, edit_object, parse
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates and U+0000 included
 VALUES = st.recursive(
@@ -20,6 +20,7 @@ def test_any_json_value_survives_as_valid_utf8(value: Any) -> None:
     raw = dump(value)
     raw.decode("utf-8")
     assert json.loads(raw) == value
+    assert dumps(value).encode() == raw
     assert parse(raw) == value
     assert parse(raw.decode()) == value
 
@@ -35,7 +36,7 @@ def test_integers_of_any_size_stay_integers(number: int) -> None:
     assert (got, type(got)) == (number, int)
 
 
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", "'a'", ""])
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "{", "'a'", ""])
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse(text)
