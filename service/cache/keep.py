@@ -50,6 +50,7 @@ async def keep(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exchange, a
         cost_ms=exchange.cost_ms,
         scope=asked.looked.scope if asked.looked else None,
         variants=plan.ask.variants,
+        needs_vector=False,
     )
     try:
         kept = await store_answer(runtime, asked.cache, new)

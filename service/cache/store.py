@@ -40,6 +40,7 @@ class New:
     cost_ms: float | None = None
     scope: ScopeRow | None = None
     variants: int = 1
+    needs_vector: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ async def store_answer(runtime: Runtime, cache: OpenCache, new: New) -> Kept | N
 
 
 async def _store(runtime: Runtime, cache: OpenCache, new: New) -> Kept | None:
-    vector, embedder_id, exact_only = await _vector(runtime, cache, new.identity)
+    vector, embedder_id, exact_only = await _vector(runtime, cache, new)
     scope_id = new.scope.scope_id if new.scope else await _scope_id(runtime, cache, new.identity)
     prompt_tokens, completion_tokens = new.answer.tokens
     begun = time.perf_counter()
@@ -101,9 +102,8 @@ def _answer_key(answer: Answer) -> bytes | None:
     return answer_key(said) if said.text or said.calls else None
 
 
-async def _vector(
-    runtime: Runtime, cache: OpenCache, identity: Identity
-) -> tuple[Vector | None, EmbedderId | None, str | None]:
+async def _vector(runtime: Runtime, cache: OpenCache, new: New) -> tuple[Vector | None, EmbedderId | None, str | None]:
+    identity = new.identity
     if identity.tier is not Tier.SEMANTIC or identity.text is None:
         return None, None, str(identity.reason)
     if cache.policy.mode != "semantic":
@@ -111,7 +111,7 @@ async def _vector(
     try:
         vector, embedder_id = await runtime.embedder.embed(identity.text)
     except SemcacheError as error:
-        if error.code not in UNREAD:
+        if error.code not in UNREAD and new.needs_vector:
             raise
         return None, None, error.code.slug
     return vector, embedder_id, None

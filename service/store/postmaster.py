@@ -19,6 +19,7 @@ from service.store import os_user
 
 PORT = 5432
 START_SECONDS = 60
+STOP_SECONDS = 10  # waited for; a frozen or busy server ends later, by itself
 POLL_SECONDS = 0.02
 
 _SOCKET_NAME = f".s.PGSQL.{PORT}"
@@ -98,10 +99,10 @@ class Postmaster:
         return True
 
     def stop(self) -> None:
-        """Disconnect everybody, write a checkpoint and end."""
+        """Disconnect everybody, write a checkpoint and end, or go on with that after STOP_SECONDS."""
         if self.pid() is None:
             return
-        wait = ("-w", "-t", str(START_SECONDS))
+        wait = ("-w", "-t", str(STOP_SECONDS))
         done = self._run("pg_ctl", "stop", *wait, "-m", "fast", "-D", str(self.folder))
         if done.returncode != 0:
             _log.warning("embedded Postgres on %s did not stop: %s", self.folder, done.stderr.strip())

@@ -140,6 +140,17 @@ class UpstreamClient:
         """Raises UpstreamError where no model server is set up for `model`."""
         self._server(model)
 
+    @property
+    def models(self) -> list[str | None]:
+        """For each model server one name by which it is asked; None for the default one."""
+        default: list[str | None] = [None] if self._default else []
+        by_server = {server: name for name, server in self._by_model.items() if server != self._default}
+        return default + list(by_server.values())
+
+    def serves(self, name: str | None, model: str) -> bool:
+        """Whether requests for `model` go to the server that is asked by `name`."""
+        return self._server(name) == (self._by_model.get(model) or self._default)
+
     async def send(
         self,
         method: str,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -329,3 +330,22 @@ def reachable_python(environment: dict[str, str], lent: dict[str, object]) -> st
         if done.returncode == 0:
             return python
     pytest.skip("no Python of this version and checkout can be reached by an ordinary user")
+
+
+def test_a_frozen_server_is_not_waited_for_and_ends_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "STOP_SECONDS", 1)
+    server = EmbeddedPostgres(tmp_path, durable=False)
+    server.start()
+    [state] = tmp_path.glob("**/postmaster.pid")
+    frozen = psutil.Process(int(state.read_text().split()[0]))
+    frozen.suspend()
+    try:
+        begun = time.monotonic()
+        server.release()
+        assert time.monotonic() - begun < 10
+        assert frozen.is_running()
+    finally:
+        frozen.resume()
+    frozen.wait(30)

@@ -144,7 +144,8 @@ async def test_without_an_embedder_the_model_answers_and_exact_hits_go_on(upstre
         _break(service.runtime)
         assert (await asker.stored(chat("Who winds the clock?"))).text == "The keeper."
         got = await asker.ask(chat("Who mends the clock?"))
-    assert (got.status, got.text, got.cache, got.reason) == (200, "The keeper.", "ERROR", "embedder_unavailable")
+        assert (got.status, got.text, got.cache, got.reason) == (200, "The keeper.", "ERROR", "embedder_unavailable")
+        assert (await asker.stored(chat("Who mends the clock?"))).cache == "HIT"
 
 
 async def test_a_fault_of_ours_is_nobody_elses(

@@ -112,6 +112,28 @@ async def test_models_go_to_their_own_servers_with_their_own_keys(upstream: Fake
         assert asked(upstream, "Who are you")[0].header("authorization") == "Bearer sk-first"
 
 
+async def test_the_models_of_all_servers_are_listed_once_each(upstream: FakeUpstream, start: Start) -> None:
+    def cards(*names: str) -> Reply:
+        return Reply(json={"object": "list", "data": [{"id": name, "by": names[0]} for name in names]})
+
+    async with FakeUpstream() as other:
+        upstream.on("/v1/models", cards("small", "big"))
+        other.on("/v1/models", cards("big", "small", "bigger"))
+        targets = {"big": UpstreamTarget(url=other.url), "bigger": UpstreamTarget(url=other.url)}
+        async with Asker((await start(upstreams=targets)).base) as asker:
+            shown = (await asker.http.get("/v1/models")).json()
+            assert [(card["id"], card["by"]) for card in shown["data"]] == [
+                ("small", "small"),
+                ("big", "big"),
+                ("bigger", "big"),
+            ]
+            other.on("/v1/models", Reply(status=500, json={}))
+            shown = (await asker.http.get("/v1/models")).json()
+            assert [card["id"] for card in shown["data"]] == ["small"]
+            upstream.on("/v1/models", Reply(drop=True))
+            assert (await asker.http.get("/v1/models")).status_code == 502
+
+
 async def test_errors_of_the_model_server_pass_as_they_are(upstream: FakeUpstream, asker: Asker) -> None:
     for status in (400, 401, 404, 429, 500, 503):
         error = {"error": {"message": f"no {status}", "type": "x", "code": status}}
