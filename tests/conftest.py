@@ -21,6 +21,8 @@ from service.settings import Settings
 from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
 
+os.environ.setdefault("SEMCACHE_LOOKUP_DEADLINE", "5")  # a busy machine is no reason to ask without a lookup
+
 TEMPLATE = "semcache_template"
 NewDatabase = Callable[[], AbstractContextManager[str]]
 

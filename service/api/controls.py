@@ -30,6 +30,7 @@ _DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^
 _GO_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _GO_UNIT = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+_LONGEST = 500  # characters of one value, as of a tag in the data API
 _TOO_LONG = 2.0**31  # RFC 9111, section 1.2.2: what a cache takes for "longer than I can say"
 
 
@@ -61,7 +62,7 @@ def parse_controls(
         decision=source.header("x-cache-decision", _choice(_DECISIONS)),
         mode=_mode(source),
         tags=_tags(source, max_tags),
-        session_id=source.header("x-session-id", _text) or source.session,
+        session_id=source.session,
         salt=tuple((name, value) for name in _SALTS if (value := source.header(name, _text))),
         variants=source.header("helicone-cache-bucket-max-size", _bucket),
         **_reading(source),
@@ -96,9 +97,10 @@ class _Source:
 
     @property
     def session(self) -> str | None:
-        """The body's own `session_id`. It goes on to the model server, which is to judge what is no text."""
-        value = self.body.get("session_id")
-        return value if isinstance(value, str) else None
+        """By the header, else by the body. Both go on to the model server, which is to judge them: no value is refused
+        here, what is no text counts as none, and of a long one the beginning."""
+        value = self.headers.get("x-session-id", "").strip() or self.body.get("session_id")
+        return value[:_LONGEST] if isinstance(value, str) else None
 
     def cache(self, name: str, rule: Callable[[str, Any], T]) -> T | None:
         value = self._cache.get(name)
@@ -188,7 +190,9 @@ def _directives(value: str) -> dict[str, float | None]:
 def _tags(source: _Source, most: int) -> tuple[str, ...]:
     given = source.headers.get("x-cache-tags", "").split(",")
     tags = tuple(dict.fromkeys(tag.strip() for tag in given if tag.strip()))
-    return tags if len(tags) <= most else _refuse("x-cache-tags", f"at most {most} tags")
+    if len(tags) > most or any(len(tag) > _LONGEST for tag in tags):
+        _refuse("x-cache-tags", f"at most {most} tags of at most {_LONGEST} characters")
+    return tags
 
 
 def _strictest(pick: Callable[[Iterable[float]], float], values: Iterable[float | None]) -> float | None:
@@ -197,7 +201,9 @@ def _strictest(pick: Callable[[Iterable[float]], float], values: Iterable[float 
 
 
 def _text(name: str, value: Any) -> str:
-    return value if isinstance(value, str) else _refuse(name, "a text")
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        _refuse(name, f"a text of at most {_LONGEST} characters")
+    return value
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -233,7 +239,8 @@ def _similarity(name: str, value: Any) -> float:
 
 
 def _bucket(name: str, value: str) -> int:
-    return int(value) if _is_digits(value) and 1 <= int(value) <= 20 else _refuse(name, "a whole number from 1 to 20")
+    number = float(value) if _is_digits(value) else 0
+    return int(number) if 1 <= number <= 20 else _refuse(name, "a whole number from 1 to 20")
 
 
 def _choice(choices: Mapping[str, T]) -> Callable[[str, Any], T]:

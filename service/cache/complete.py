@@ -25,7 +25,7 @@ from service.policy.controls import tighten_stale
 from service.upstream.answer import Answer
 from service.upstream.client import UpstreamError
 
-FOLLOWED = 2  # leaders that may fail a request before it asks alone
+IN_FLIGHT = Told("COALESCED", "in_flight")
 FAILED = (500, 502, 503, 504)  # what stale-if-error means by an error (RFC 5861, section 4)
 
 logger = logging.getLogger("semcache.proxy")
@@ -61,14 +61,11 @@ def _flight(runtime: Runtime, call: Call, key: Hashable = None) -> Flight:
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
-    """Follow a call that is under way, else begin one. A leader's failure is not shared."""
-    found = asked.flight  # it may have ended since: nothing was looked up, and its answer is as good
-    for _ in range(FOLLOWED):
-        flight, found = found or runtime.flights.get(plan.flight), None
-        if flight is None:
-            break
-        if (reply := await _follow(runtime, asked, plan, flight)) is not None:
-            return reply
+    """Follow a call that is under way, else begin one. A leader's failure is not shared: its followers ask at once."""
+    # The one found before may have ended since: nothing was looked up, and its answer is as good.
+    followed = asked.flight or runtime.flights.get(plan.flight)
+    if followed is not None and (reply := await _follow(runtime, asked, plan, followed)) is not None:
+        return reply
     flight = _flight(runtime, asked.call, plan.flight)
     is_first = runtime.flights.add(flight)
     return await _lead(runtime, asked, plan, flight, alone=not is_first)
@@ -76,29 +73,40 @@ async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
 
 async def _follow(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight) -> Reply | None:
     """None where the leader has nothing to share."""
-    call, told = asked.call, Told("COALESCED", "in_flight")
+    call = asked.call
     head = await flight.head.get()
     if head is None:
         return await _landed(runtime, asked, plan)
     if not isinstance(head, Head) or not head.good:
         return None
     if call.stream and head.streams and call.form == flight.form:
-        if not flight.log.whole:
-            return None
-        return relay(call, shared(head), _followed(runtime, asked, flight, flight.log.read(), told), told)
+        return await _join(runtime, asked, flight, head) if flight.log.whole else None
     answer = await flight.answer.get()
-    return None if answer is None else _given(runtime, asked, answer, told)
+    return None if answer is None else _given(runtime, asked, answer, IN_FLIGHT)
+
+
+async def _join(runtime: Runtime, asked: Asked, flight: Flight, head: Head) -> Reply | None:
+    """The leader's stream as it comes; None where it breaks before its first byte."""
+    body = flight.log.read()
+    try:
+        first = await anext(body, None)
+    except SemcacheError:
+        return None
+    if first is None:
+        return None
+    return relay(asked.call, shared(head), _followed(runtime, asked, flight, first, body), IN_FLIGHT)
 
 
 async def _followed(
-    runtime: Runtime, asked: Asked, flight: Flight, body: AsyncGenerator[bytes, None], told: Told
+    runtime: Runtime, asked: Asked, flight: Flight, first: bytes, body: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     try:
+        yield first
         async for chunk in body:
             yield chunk
     finally:
         answer = flight.answer.so_far
-        asked.note(runtime, told, saved=sum(answer.tokens) if answer else 0)
+        asked.note(runtime, IN_FLIGHT, saved=sum(answer.tokens) if answer else 0)
 
 
 async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, alone: bool) -> Reply:

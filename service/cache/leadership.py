@@ -52,18 +52,20 @@ class Leadership:
     async def take(self, cache: CacheRow, name: str, exact_key: bytes, *, begun: float, patience: float) -> bool:
         """Whether this replica is to ask the model; False where another has stored the answer meanwhile.
 
-        Waits while another leads. `begun`: when the lookup began, by time.perf_counter; `patience`: seconds for one
-        question to the database.
+        Waits while another leads. Where that one ends and has stored nothing, all who waited ask at once. `begun`: when
+        the lookup began, by time.perf_counter; `patience`: seconds for one question to the database.
         """
+        ended = False
         while True:
             landing = self._landings.setdefault(name, asyncio.Event())
             place = await self._ask(cache, name, exact_key, time.perf_counter() - begun, patience)
-            if place is None or place.leads or place.landed:
+            if ended or place is None or place.leads or place.landed:
                 self._landings.pop(name, None)
-                return place is None or place.leads
+                return place is None or not place.landed
             wait = min(max(place.seconds or 0.0, SOONEST), LATEST)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(landing.wait(), wait)
+            ended = landing.is_set()
             self._landings.pop(name, None)
 
     async def end(self, name: str) -> None:

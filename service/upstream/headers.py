@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 Headers = list[tuple[bytes, bytes]]
@@ -18,9 +19,15 @@ _CONNECTION = {
     b"transfer-encoding",
     b"upgrade",
 }
-_SECRETS = {b"authorization", b"cookie", b"api-key", b"x-api-key"}
+# By the last word of a name, since each gateway and identity provider has names of its own: Helicone-Auth,
+# x-portkey-virtual-key, x-amz-security-token, cf-access-jwt-assertion. An Idempotency-Key is no secret.
+_SECRET = re.compile(
+    rb"(.*[-_])?(auth|authorization|token|secret|password|credentials?|cookie|jwt|assertion"
+    rb"|(api|access|account|auth|client|functions|license|master|secret|service|subscription|virtual)[-_]?key)"
+    rb"|x-bf-vk|x-portkey-config"
+)
 # Made anew for the next hop; only the identity encoding is asked for, so that relayed answers can be read.
-_REQUEST_OWN = _CONNECTION | _SECRETS | {b"host", b"content-length", b"accept-encoding", b"expect"}
+_REQUEST_OWN = _CONNECTION | {b"host", b"content-length", b"accept-encoding", b"expect"}
 _ANSWER_OWN = _CONNECTION | {b"date", b"server"}
 
 
@@ -32,7 +39,8 @@ def request_headers(
     The caller's own Authorization goes on only under `forward_authorization`, and never in place of `key`.
     """
     given = list(headers)
-    passed = [*_without(given, _REQUEST_OWN), (b"accept-encoding", b"identity")]
+    passed = [pair for pair in _without(given, _REQUEST_OWN) if not _SECRET.fullmatch(pair[0])]
+    passed.append((b"accept-encoding", b"identity"))
     if key is not None:
         passed.append((b"authorization", b"Bearer " + key.encode()))
     elif forward_authorization:

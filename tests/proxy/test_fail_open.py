@@ -78,7 +78,7 @@ async def test_without_a_database_the_model_answers_quickly_and_hits_come_back(
 
 async def test_a_slow_lookup_is_not_waited_for(upstream: FakeUpstream, start: Start, wire: Relay) -> None:
     says(upstream, "ferry", "At noon.")
-    service = await start(database_url=wire.url, database_timeout=20, breaker_failures=1000)
+    service = await start(database_url=wire.url, lookup_deadline=0.05, database_timeout=5, breaker_failures=1000)
     async with Asker(service.base) as asker:
         for number in range(9):  # so that it is known what a lookup takes
             await asker.stored(chat(f"When does ferry number {number} leave?"))

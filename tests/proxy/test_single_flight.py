@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from asking import Answered, Asker, asked, chat, says
@@ -142,7 +143,49 @@ async def test_a_leaders_error_is_not_shared(upstream: FakeUpstream, asker: Aske
     asyncio.get_running_loop().call_later(0.3, hold.set)
     leader, *followers = await asyncio.gather(*tasks)
     assert (leader.status, {f.status for f in followers}, {f.text for f in followers}) == (503, {200}, {"Ale."})
-    assert len(asked(upstream, "brewery")) == 2
+
+
+async def test_followers_of_a_failed_leader_ask_at_once(upstream: FakeUpstream, asker: Asker) -> None:
+    first, others = asyncio.Event(), asyncio.Event()
+    failed = [Reply(status=503, json={"error": {}}, hold=hold) for hold in (first, others)]
+    upstream.on("maltings", *failed)
+    tasks = [asyncio.create_task(asker.ask(chat("What do the maltings make?")))]
+    await reached(upstream, "maltings")
+    tasks += [asyncio.create_task(asker.ask(chat("What do the maltings make?"))) for _ in range(4)]
+    asyncio.get_running_loop().call_later(0.3, first.set)
+    await reached(upstream, "maltings", 5)
+    others.set()
+    assert {got.status for got in await asyncio.gather(*tasks)} == {503}
+
+
+async def test_a_stream_that_breaks_before_its_first_byte_is_asked_for_again_by_its_followers(
+    upstream: FakeUpstream, asker: Asker
+) -> None:
+    gate = asyncio.Event()
+    broken = Reply(chunks=chat_stream("Never."), gates={0: gate}, cut_after=0)
+    upstream.on("stables", broken, Reply(chunks=chat_stream("Hay.", usage=True)))
+    body = chat("What is in the stables?", stream=True)
+    async with asker.open(body) as leader:
+        tasks = [asyncio.create_task(asker.ask(body)) for _ in range(3)]
+        asyncio.get_running_loop().call_later(0.3, gate.set)
+        assert [(got.status, got.text) for got in await asyncio.gather(*tasks)] == [(200, "Hay.")] * 3
+        with pytest.raises(httpx.RemoteProtocolError):
+            await leader.aread()
+
+
+async def test_followers_get_a_break_in_mid_stream_as_the_model_server_gave_it(
+    upstream: FakeUpstream, asker: Asker
+) -> None:
+    gate = asyncio.Event()
+    upstream.on("forge", Reply(chunks=chat_stream("Some ", "iron."), gates={2: gate}, cut_after=2))
+    body = chat("What is in the forge?", stream=True)
+    async with asker.open(body) as leader, asker.open(body) as follower:
+        assert follower.headers["x-cache"] == "COALESCED"
+        gate.set()
+        for broken in (leader, follower):
+            with pytest.raises(httpx.RemoteProtocolError):
+                await broken.aread()
+    assert len(asked(upstream, "forge")) == 1
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "body"])
@@ -191,6 +234,25 @@ async def test_replicas_make_one_call(upstream: FakeUpstream, start: Start, data
         assert [a.cache for a in got] == ["MISS"] + ["COALESCED"] * 5
         assert len(asked(upstream, "granary")) == 1
         assert await flights(database_url) == []
+
+
+async def test_replicas_that_waited_for_nothing_ask_at_once(upstream: FakeUpstream, start: Start) -> None:
+    first, others = asyncio.Event(), asyncio.Event()
+    cut = [Reply(json=chat_body("Sai", finish="length"), hold=hold) for hold in (first, others)]
+    upstream.on("sail loft", *cut)
+    services = [await start(flight_lease=60.0) for _ in range(3)]
+    await in_company(*services)
+    async with Asker(services[0].base) as one, Asker(services[1].base) as two, Asker(services[2].base) as three:
+        tasks = [asyncio.create_task(one.ask(chat("What is in the sail loft?")))]
+        await reached(upstream, "sail loft")
+        tasks += [asyncio.create_task(asker.ask(chat("What is in the sail loft?"))) for asker in (two, three)]
+        async with asyncio.timeout(20):
+            while not all(s.runtime.leadership._landings for s in services[1:]):  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.01)
+        first.set()
+        await reached(upstream, "sail loft", 3)
+        others.set()
+        assert [got.text for got in await asyncio.gather(*tasks)] == ["Sai"] * 3
 
 
 async def test_a_replica_asks_nobody_while_it_is_alone(upstream: FakeUpstream, start: Start, database_url: str) -> None:

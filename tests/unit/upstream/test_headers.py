@@ -43,3 +43,47 @@ def test_answers_lose_what_is_the_connections_or_the_caches() -> None:
     assert answer_headers([*given, (b"content-encoding", b"gzip")]) == kept[1:]
     plain = (b"content-encoding", b"identity")
     assert answer_headers([*given, plain]) == [*kept, plain]
+
+
+SECRETS = [
+    "authorization",
+    "Proxy-Authorization",
+    "cookie",
+    "api-key",
+    "x-api-key",
+    "x-goog-api-key",
+    "x-litellm-api-key",
+    "x-litellm-key-secret",
+    "ocp-apim-subscription-key",
+    "helicone-auth",
+    "x-portkey-api-key",
+    "x-portkey-virtual-key",
+    "x-portkey-config",
+    "x-bf-vk",
+    "x-auth-token",
+    "x-amz-security-token",
+    "x-forwarded-access-token",
+    "cf-access-jwt-assertion",
+    "cf-access-client-secret",
+    "x-functions-key",
+    "x_api_key",
+    "apikey",
+]
+NO_SECRETS = [
+    "idempotency-key",
+    "openai-organization",
+    "x-stainless-retry-count",
+    "x-max-tokens",
+    "x-data-parallel-rank",
+    "x-session-id",
+    "x-portkey-trace-id",
+    "helicone-user-id",
+    "x-routing-key",
+    "x-author",
+]
+
+
+def test_a_callers_credentials_for_other_servers_stay_here() -> None:
+    given = [(name.encode(), b"1") for name in SECRETS + NO_SECRETS]
+    passed = [name.decode() for name, _ in request_headers(given, key=None)]
+    assert passed == [*NO_SECRETS, "accept-encoding"]
