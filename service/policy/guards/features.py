@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
+from service.policy.guards import chinese, spellings
 from service.policy.guards.characters import accented, symbols
 from service.policy.guards.literals import cut_code, quotations
 from service.policy.guards.negation import negated
@@ -15,7 +16,7 @@ from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
 from service.policy.guards.words import normalise, stem
 
-FEATURES_VERSION = 3
+FEATURES_VERSION = 4
 _ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
 _PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
@@ -64,7 +65,7 @@ def extract(text: str) -> Features:
     """The features of a prompt's semantic text."""
     clean = normalise(text)
     plain, code, urls = cut_code(clean)
-    tokens = tokenise(without_chinese_question(plain))
+    tokens = tokenise(spellings.spelled(chinese.spelled(without_chinese_question(plain))))
     content = [t for t in tokens if t.role == "content"]
     script = main_script(clean)
     return Features(

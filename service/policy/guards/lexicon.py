@@ -161,10 +161,9 @@ NUMBER_WORDS = MappingProxyType(
         word: value * 10
         for value, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
     }
-    | {"dozen": 12}
 )
 SCALES = MappingProxyType(
-    {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+    {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
     | {"k": 10**3, "mn": 10**6, "mio": 10**6, "bn": 10**9, "tn": 10**12}
 )
 ORDINAL_WORDS = MappingProxyType(
@@ -196,7 +195,9 @@ ORDINAL_WORDS = MappingProxyType(
             1,
         )
     }
+    | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100}
 )
+FRACTIONS = MappingProxyType({"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10})
 CHINESE_DIGITS = MappingProxyType(
     {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"\u3007": 0, "两": 2}
 )
@@ -204,44 +205,46 @@ CHINESE_SCALES = MappingProxyType({"十": 10, "百": 100, "千": 1000, "万": 10
 
 UNITS = MappingProxyType(
     _table(
-        """kilometre: km kms kilometer kilometers kilometres 公里 千米
-        metre: meter meters metres 米
-        centimetre: cm centimeter centimeters centimetres 厘米
-        millimetre: mm millimeter millimeters millimetres 毫米
+        """kilometre: km kms kilometer kilometers kilometres
+        metre: m meter meters metres
+        centimetre: cm centimeter centimeters centimetres
+        millimetre: mm millimeter millimeters millimetres
         mile: miles mi
         foot: feet ft
         inch: inches
         yard: yards yd
-        kilogram: kg kgs kilo kilos kilograms kilogramme kilogrammes 公斤 千克
-        gram: g grams gramme grammes gr 克
-        milligram: mg milligrams 毫克
-        microgram: mcg µg μg micrograms
-        tonne: tonnes ton tons 吨
+        kilogram: kg kgs kilo kilos kilograms kilogramme kilogrammes
+        gram: g grams gramme grammes gr
+        milligram: mg milligrams
+        microgram: mcg μg micrograms
+        tonne: tonnes ton tons
         pound: lb lbs
         ounce: oz ounces
         stone:
-        litre: l liter liters litres 升
-        millilitre: ml milliliter milliliters millilitres 毫升
+        litre: l liter liters litres
+        millilitre: ml milliliter milliliters millilitres
+        centilitre: cl centiliter centiliters centilitres
+        decilitre: dl deciliter deciliters decilitres
         gallon: gallons gal
-        celsius: °c centigrade 摄氏度 ℃
-        fahrenheit: °f 华氏度 ℉
+        celsius: °c centigrade ℃
+        fahrenheit: °f ℉
         kelvin:
-        degree: degrees ° 度
-        percent: % pct percentage 百分之
-        second: seconds sec secs 秒
-        minute: minutes min mins 分钟
-        hour: hours hr hrs 小时
-        day: days 天
-        week: weeks 周
-        month: months 月
-        year: years yr yrs 年
+        degree: degrees °
+        percent: % pct percentage
+        second: seconds sec secs
+        minute: minutes min mins
+        hour: h hours hr hrs
+        day: days
+        week: weeks
+        month: months
+        year: years yr yrs
         decade: decades
         century: centuries
-        dollar: dollars $ usd bucks us$ 美元
-        euro: euros € eur 欧元
-        pound sterling: £ gbp pounds quid 英镑
-        yen: ¥ jpy 日元
-        yuan: rmb cny 元 块 人民币
+        dollar: dollars $ usd bucks us$
+        euro: euros € eur
+        pound sterling: £ gbp pounds quid
+        yen: ¥ jpy
+        yuan: rmb cny
         rupee: rupees ₹ inr
         cent: cents
         byte: bytes
@@ -252,16 +255,65 @@ UNITS = MappingProxyType(
         bit: bits
         watt: watts w
         kilowatt: kw kilowatts
+        megawatt: mw megawatts
         volt: volts v
         ampere: amps amp amperes
         hertz: hz
+        kilohertz: khz
         megahertz: mhz
         gigahertz: ghz
         calorie: calories kcal
-        mph:
-        kmh: km/h kph
+        mile per hour: mph
+        kilometre per hour: kmh kph
+        square metre: m2 sqm
+        cubic metre: m3 cbm
+        square kilometre: km2
+        square foot: sqft
         pixel: px pixels
         times: x"""
+    )
+)
+# How often an amount is meant: 50 mg daily.
+RATES = MappingProxyType(
+    {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
+)
+CHINESE_UNITS = MappingProxyType(
+    _table(
+        """kilometre: 公里 千米
+        metre: 米
+        centimetre: 厘米 公分
+        millimetre: 毫米
+        mile: 英里
+        foot: 英尺
+        inch: 英寸
+        square metre: 平方米 平米
+        cubic metre: 立方米
+        kilogram: 公斤 千克
+        gram: 克
+        milligram: 毫克
+        microgram: 微克
+        jin: 斤
+        tonne: 吨
+        pound: 磅
+        ounce: 盎司
+        litre: 升
+        millilitre: 毫升
+        celsius: 摄氏度
+        fahrenheit: 华氏度
+        degree: 度
+        second: 秒 秒钟
+        minute: 分钟
+        hour: 小时 钟头
+        day: 天
+        week: 周 星期 礼拜
+        month: 月
+        year: 年
+        year old: 岁
+        dollar: 美元 美金
+        euro: 欧元
+        pound sterling: 英镑
+        yen: 日元
+        yuan: 元 块 块钱 人民币"""
     )
 )
 CURRENCIES = _words("$ € £ ¥ ₹ us$ usd eur gbp jpy inr cny")
@@ -284,9 +336,11 @@ MONTHS = MappingProxyType(
 )
 WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
 MOMENTS = _words(
-    """today tomorrow yesterday tonight noon midday midnight morning afternoon evening weekday weekend christmas easter
+    """today tomorrow yesterday tonight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""
 )
+HALVES_OF_DAY = _words("am pm morning afternoon evening")
+HOURS = MappingProxyType({"noon": "12:00", "midday": "12:00", "midnight": "00:00"})
 # What is true at the moment of asking, and perhaps no more at the next.
 PRESENT = _words("today tonight tomorrow current currently latest nowadays")
 PRESENT_CHINESE = _words("今天 今晚 明天 现在 目前 当前 最新 如今")

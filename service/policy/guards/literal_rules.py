@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from service.policy.guards import lexicon as lx
 from service.policy.guards.characters import without_marks
 from service.policy.guards.contrast import Contrast, Finding, Outcome, apart, show
+from service.policy.guards.dates import may_be_one
 from service.policy.guards.features import Features
+from service.policy.guards.quantities import may_agree
 
 
 def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
@@ -21,13 +23,21 @@ def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
 
 
 def numbers(c: Contrast) -> Finding:
-    found = _sets(c.query.numbers, c.stored.numbers, one_sided=Outcome.GRAY)
-    if found and found[0] is Outcome.BLOCK:
-        left, right = apart([n.split()[0] for n in c.query.numbers], [n.split()[0] for n in c.stored.numbers])
-        bare = any(" " not in n for n in (*c.query.numbers, *c.stored.numbers))
-        if not left and not right and bare:
-            return Outcome.GRAY, found[1]
-    return found
+    """A number may stand for the ordinal of the other side: Henry VIII, Henry the eighth."""
+    if c.query.numbers == c.stored.numbers:
+        return None
+    left, right = apart(c.query.numbers, c.stored.numbers)
+    left, _ = apart(left, apart(c.stored.ordinals, c.query.ordinals)[0])
+    right, _ = apart(right, apart(c.query.ordinals, c.stored.ordinals)[0])
+    return _apart(left, right, may_agree)
+
+
+def _apart(left: Sequence[str], right: Sequence[str], may_be_one: Callable[[str, str], bool]) -> Finding:
+    """Gray where only one side has an item of its own, or where each may be one of the other's; block else."""
+    if not left and not right:
+        return None
+    same_count = len(left) == len(right) and all(any(may_be_one(a, b) for b in right) for a in left)
+    return (Outcome.GRAY if same_count or not left or not right else Outcome.BLOCK), show(left, right)
 
 
 def ordinals(c: Contrast) -> Finding:
@@ -35,10 +45,12 @@ def ordinals(c: Contrast) -> Finding:
 
 
 def dates(c: Contrast) -> Finding:
-    found = _sets(c.query.dates, c.stored.dates, one_sided=Outcome.GRAY)
-    if found and found[0] is Outcome.GRAY and {*c.query.dates, *c.stored.dates} <= lx.MOMENTS:
+    if c.query.dates == c.stored.dates:
         return None
-    return found
+    left, right = apart(c.query.dates, c.stored.dates)
+    if not (left and right) and {*c.query.dates, *c.stored.dates} <= lx.MOMENTS:
+        return None
+    return _apart(left, right, may_be_one)
 
 
 def versions(c: Contrast) -> Finding:

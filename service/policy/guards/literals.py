@@ -1,4 +1,4 @@
-"""What is compared as written or by value: URLs, code, quotations, identifiers, versions, dates, times, amounts."""
+"""What is compared as written or by value: URLs, code, quotations, identifiers, versions, amounts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from service.policy.guards.lexicon import SCALES, UNITS
+from service.policy.guards.quantities import decimal_text
 
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 # a = b - c, 2 * 3 < 7: operands with operators between them; a dash alone or a slash alone is prose.
@@ -17,18 +18,11 @@ _QUOTE = re.compile(r"\"([^\"\n]{1,400})\"|(?<!\w)'([^'\n]{1,400})'(?!\w)")
 
 _AMOUNT = re.compile(
     r"(?P<currency>us\$|[$€£¥₹]|usd|eur|gbp)?(?P<sign>-)?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    r"(?P<tail>%|°[cf]?|[a-zµμ]{1,12}|[$€£¥]|/h)?",
+    r"(?P<tail>%|°[cf]?|[a-zμ]{1,12}[23]?|[$€£¥])?",
     re.IGNORECASE,
 )
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
-_TIME = re.compile(
-    r"(\d{1,2})(?:[:h.](\d{2}))?(?::\d{2})?(am|pm|a\.m|p\.m)|(\d{1,2}):(\d{2})(?::\d{2})?", re.IGNORECASE
-)
-_ISO_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
-_SLASH_DATE = re.compile(r"\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})")
 _VERSION = re.compile(r"v\d+(?:\.\d+)*[\w.-]*|\d+(?:\.\d+){2,}[\w-]*|\d+(?:\.(?:\d+|x))+", re.IGNORECASE)
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
-_DECADE = re.compile(r"'?(\d{2}|\d{4})s")
 _LONG_DIGITS = 7
 _HUMP = re.compile(r"[a-z][A-Z]")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.){1,4}[A-Za-z]?")
@@ -36,7 +30,7 @@ _RUN_ON = re.compile(r"[a-z]{2,}\.[A-Z][a-z]*")
 
 
 class Literal(NamedTuple):
-    """A chunk of text with its kind (`number`, `ordinal`, `date`, `version`, `identifier`) and comparable value."""
+    """A chunk of text with its kind (`number`, `version`, `identifier`) and comparable value."""
 
     kind: str
     value: str
@@ -72,12 +66,6 @@ def quotations(text: str) -> list[str]:
     return [(double or single).strip() for double, single in _QUOTE.findall(text)]
 
 
-def decimal_text(value: Decimal) -> str:
-    """One spelling of a number: 5, 5.0 and 5e0 agree."""
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def literal(chunk: str, *, after_name: bool) -> Literal | None:
     """The literal that a chunk without surrounding punctuation is, or None for a plain word.
 
@@ -91,9 +79,6 @@ def literal(chunk: str, *, after_name: bool) -> Literal | None:
 
 
 def _with_digits(chunk: str, *, after_name: bool) -> Literal:
-    found = _calendar(chunk)
-    if found:
-        return found
     if (after_name and "." in chunk and _VERSION.fullmatch(chunk)) or _strictly_version(chunk):
         return Literal("version", chunk.lower().removeprefix("v"))
     return _amount(chunk.lower()) or Literal("identifier", chunk.lstrip("#"))
@@ -101,29 +86,6 @@ def _with_digits(chunk: str, *, after_name: bool) -> Literal:
 
 def _strictly_version(chunk: str) -> bool:
     return bool(_VERSION.fullmatch(chunk)) and (chunk[0] in "vV" or chunk.count(".") >= 2)
-
-
-def _calendar(chunk: str) -> Literal | None:
-    if found := _TIME.fullmatch(chunk):
-        return Literal("date", _clock(found))
-    if found := _ISO_DATE.fullmatch(chunk):
-        year, month, day = found.groups()
-        return Literal("date", f"{year}-{int(month):02}-{int(day):02}")
-    if _SLASH_DATE.fullmatch(chunk):
-        return Literal("date", chunk.replace(".", "/"))
-    if found := _DECADE.fullmatch(chunk):
-        return Literal("date", f"{found[1]}s")
-    if found := _ORDINAL.fullmatch(chunk):
-        return Literal("ordinal", str(int(found[1])))
-    return None
-
-
-def _clock(found: re.Match[str]) -> str:
-    hour, minute, half, hour24, minute24 = found.groups()
-    if hour24:
-        return f"{int(hour24):02}:{minute24}"
-    late = half.lower().startswith("p")
-    return f"{int(hour) % 12 + (12 if late else 0):02}:{minute or '00'}"
 
 
 def _amount(chunk: str) -> Literal | None:
@@ -158,4 +120,4 @@ def _looks_coded(chunk: str) -> bool:
     return len(chunk) >= 8 and len(_HUMP.findall(chunk)) >= 2
 
 
-__all__ = ["Literal", "cut_code", "decimal_text", "literal", "quotations"]
+__all__ = ["Literal", "cut_code", "literal", "quotations"]

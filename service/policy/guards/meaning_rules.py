@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
 from service.policy.guards.features import Features
 from service.policy.guards.lexicon import NEGATORS, PRESENT, PRESENT_CHINESE
-from service.policy.guards.negation import HEADLESS, INABILITY
+from service.policy.guards.negation import CLAUSE, INABILITY
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.synonyms import synonymous
 from service.policy.guards.words import related, stem
@@ -24,20 +24,27 @@ def negation(c: Contrast) -> Finding:
 
 def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
     """What one side negates and the other affirms, in nearly the same words otherwise."""
-    if not negating.negated or HEADLESS in other.negated or c.alike < _NEGATED_ALIKE:
+    if not negating.negated or c.alike < _NEGATED_ALIKE:
         return None
-    elsewhere = {head.removeprefix(INABILITY) for head in other.negated}
+    elsewhere = {_stem(head) for head in other.negated}
+    heads = {*negating.negated, *other.negated}
+    if elsewhere - {_stem(head) for head in negating.negated} and any(head.startswith(CLAUSE) for head in heads):
+        return None
     for head in negating.negated:
-        stem_ = head.removeprefix(INABILITY)
-        if stem_ in elsewhere or stem_ not in other.content:
+        denied = _stem(head)
+        if denied in elsewhere or denied not in other.content:
             continue
-        if stem_ == head or not _asks_for_help(other):
-            return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {stem_} ≠ {stem_}"
+        if not head.startswith(INABILITY) or not _asks_for_help(other):
+            return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {denied} ≠ {denied}"
     return None
 
 
+def _stem(head: str) -> str:
+    return head.lstrip(INABILITY + CLAUSE)
+
+
 def _denied_by_affix(c: Contrast) -> Finding:
-    denied = {head.removeprefix(INABILITY) for head in (*c.query.negated, *c.stored.negated)}
+    denied = {_stem(head) for head in (*c.query.negated, *c.stored.negated)}
     for a in c.query_only:
         for b in c.stored_only:
             if by_affix(a, b) and a not in denied and b not in denied:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from service.policy.guards import lexicon as lx
+from service.policy.guards.questions import AUXILIARIES
 from service.policy.guards.token import Token
 
 _REACH = 5
 _FIRST_PERSON = frozenset({"i", "we"})
 _INABILITY = frozenset({"can", "could", "able", "unable"})
+_TAGS = [[pronoun] for pronoun in ("it", "he", "she", "they", "we", "you", "i", "there")]
+_COMPLEMENTS = frozenset("了到上下出起开掉来去动成好完见")
 INABILITY = "?"
-HEADLESS = "."
+CLAUSE = "*"
+_ALTERNATIVE = frozenset({"or", "if", "why", "whether"})
 
 
 def negated(tokens: list[Token]) -> set[str]:
-    """Stems that a negation falls on: with `?` before it where the speaker only says to be unable to, `.` where
-    the negation closes its clause.
+    """Stems that a negation falls on: with `?` before it where the speaker only says to be unable to, with `*` where
+    it stands before the subject ("isn't it so") or at the end, and so denies the whole clause.
 
     "not sure how to", "don't know", "not only" and Chinese A-not-A questions negate nothing that is asked about.
     """
@@ -41,8 +45,25 @@ def _head(tokens: list[Token], i: int) -> str:
         return ""
     heads = [t for t in after if t.role == "content"]
     if not heads:
-        return HEADLESS
-    return (INABILITY if _is_inability(tokens, i) else "") + heads[0].stem
+        return _clause_before(tokens, i)
+    if _is_inability(tokens, i):
+        return INABILITY + heads[0].stem
+    return (CLAUSE if _is_inverted(tokens, i) else "") + heads[0].stem
+
+
+def _is_inverted(tokens: list[Token], i: int) -> bool:
+    """Whether the negation stands between an auxiliary that opens the question and its subject."""
+    if i == 0 or tokens[i - 1].lower not in AUXILIARIES:
+        return False
+    return i == 1 or tokens[i - 2].lower in lx.QUESTION_WORDS
+
+
+def _clause_before(tokens: list[Token], i: int) -> str:
+    """What a negation at the end denies; "or not" and "isn't it" deny nothing."""
+    before, after = (tokens[i - 1].lower if i else ""), tokens[i + 1 : i + 3]
+    if before in _ALTERNATIVE or (before in AUXILIARIES and [t.lower for t in after] in _TAGS):
+        return ""
+    return next((CLAUSE + t.stem for t in tokens[max(0, i - _REACH) : i][::-1] if t.role == "content"), "")
 
 
 def _is_inability(tokens: list[Token], i: int) -> bool:
@@ -58,7 +79,9 @@ def _chinese_head(tokens: list[Token], i: int) -> str:
         return ""
     if 0 < i < len(tokens) - 1 and tokens[i - 1].lower == tokens[i + 1].lower:
         return ""
+    if i > 0 and tokens[i].lower == "不" and i + 1 < len(tokens) and tokens[i + 1].lower in _COMPLEMENTS:
+        return _clause_before(tokens, i)
     return next((t.stem for t in tokens[i + 1 : i + 1 + _REACH] if t.role == "content"), "")
 
 
-__all__ = ["HEADLESS", "INABILITY", "negated"]
+__all__ = ["CLAUSE", "INABILITY", "negated"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.policy.guards import lexicon as lx
 from service.policy.guards.token import Token
 
-_AUXILIARIES = frozenset(
+AUXILIARIES = frozenset(
     [
         "do",
         "does",
@@ -39,7 +39,7 @@ WHETHER = "whether"
 def question(text: str, tokens: list[Token]) -> tuple[str, ...]:
     """The first question word that asks (not the one that opens a clause), refined: how many, how long, when …"""
     for i, token in enumerate(tokens):
-        if token.lower in _AUXILIARIES and _opens(tokens, i) and not _is_courtesy(tokens, i):
+        if token.lower in AUXILIARIES and _opens(tokens, i) and not _is_courtesy(tokens, i):
             return (WHETHER,)
         kind = lx.QUESTION_WORDS.get(token.lower)
         if kind and _asks(tokens, i, kind):
@@ -66,7 +66,7 @@ def _is_courtesy(tokens: list[Token], i: int) -> bool:
 
 def _asks(tokens: list[Token], i: int, kind: str) -> bool:
     """At the very start "when" and "where" may open a clause: they ask if an auxiliary follows."""
-    return i > 0 or kind not in {"when", "where"} or (len(tokens) > 1 and tokens[1].lower in _AUXILIARIES)
+    return i > 0 or kind not in {"when", "where"} or (len(tokens) > 1 and tokens[1].lower in AUXILIARIES)
 
 
 def _refined(kind: str, after: str) -> str:
@@ -75,4 +75,4 @@ def _refined(kind: str, after: str) -> str:
     return lx.WHAT_OF.get(after, kind) if kind == "what" else kind
 
 
-__all__ = ["WHETHER", "question", "without_chinese_question"]
+__all__ = ["AUXILIARIES", "WHETHER", "question", "without_chinese_question"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from service.policy.guards import lexicon as lx
+from service.policy.guards.dates import calendar, join_dates
 from service.policy.guards.literals import literal
-from service.policy.guards.numerals import NUMERALS, attach_units, join_dates, join_numerals
+from service.policy.guards.numerals import NUMERALS, join_numerals
+from service.policy.guards.quantities import attach_units
 from service.policy.guards.token import Token, word
 
 _CHUNK = re.compile(r"[㐀-䶿一-鿿]|[^\s㐀-䶿一-鿿]+")
@@ -62,7 +64,7 @@ def _mark_acronyms(tokens: list[Token]) -> None:
 def _add(tokens: list[Token], bare: str, *, starts: bool) -> None:
     if not bare:
         return
-    if bare.isalpha():
+    if bare.isalpha() or bare.lower() in lx.UNITS:
         _add_word(tokens, bare, starts=starts)
     elif "'" in bare and not any(map(str.isdigit, bare)):
         _add_apostrophe(tokens, bare, starts=starts)
@@ -101,6 +103,10 @@ def _add_apostrophe(tokens: list[Token], bare: str, *, starts: bool) -> None:
 
 
 def _add_mixed(tokens: list[Token], bare: str, *, starts: bool) -> None:
+    date = calendar(bare) if bare[-1].isalnum() else None
+    if date:
+        tokens.append(Token(bare, bare.lower(), word(""), *date))
+        return
     split = _SPLIT_LITERAL.fullmatch(bare)
     if split or _SUM.fullmatch(bare):
         for part in split.groups() if split else _OPERATOR.split(bare):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -12,11 +13,15 @@ _SPELLINGS = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u300e\u300f\u300a\u300b", '"')
     | dict.fromkeys("\u2013\u2014\u2212", "-")
 )
+# A whole number runs into the fraction after it when that is decomposed.
+_MIXED_FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
 
 
 def normalise(text: str) -> str:
     """One spelling for compatible characters, quotation marks and dashes."""
-    return unicodedata.normalize("NFKC", text).translate(_SPELLINGS)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _MIXED_FRACTION.sub(" ", text))
+    return text.translate(_SPELLINGS)
 
 
 @lru_cache(maxsize=65536)
