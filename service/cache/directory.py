@@ -71,9 +71,23 @@ def _key_name(key: str | None) -> tuple[str, bytes | None]:
     return "tenant", key_hash(key) if key else None
 
 
+def _cache_name(tenant: Tenant, name: str) -> tuple[str, int, str]:
+    return "cache", tenant.tenant_id, name
+
+
+def recall_cache(runtime: Runtime, key: str | None, name: str) -> OpenCache | None:
+    """The cache that `authenticate` and `open_cache` would give, where both remember; at once, as hits want it."""
+    tenant: Tenant | None = runtime.memory.named(_key_name(key))
+    if tenant is None:
+        return None
+    runtime.known_keys.confirm(_key_name(key), tenant)
+    known: OpenCache | None = runtime.memory.named(_cache_name(tenant, name))
+    return known
+
+
 async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
     """Raises: SemcacheError(CACHE_NOT_FOUND)."""
-    key = ("cache", tenant.tenant_id, name)
+    key = _cache_name(tenant, name)
     known: OpenCache | None = runtime.memory.named(key)
     if known is not None:
         return known
@@ -102,6 +116,7 @@ __all__ = [
     "keys_exist",
     "list_caches",
     "open_cache",
+    "recall_cache",
     "recently_authenticated",
     "reopen_cache",
 ]

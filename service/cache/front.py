@@ -11,7 +11,7 @@ from typing import Any
 from service.cache.asked import Asked
 from service.cache.background import finished
 from service.cache.call import Call
-from service.cache.directory import authenticate, open_cache, recently_authenticated
+from service.cache.directory import authenticate, open_cache, recall_cache, recently_authenticated
 from service.cache.lookup import look_up
 from service.cache.plan import make_plan
 from service.cache.runtime import Runtime
@@ -33,9 +33,13 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
     Raises: SemcacheError where the caller is to blame (UNAUTHENTICATED, CACHE_NOT_FOUND), or where nobody can say who
     asks (DATABASE_UNAVAILABLE).
     """
-    found = Asked(call)
+    found, trouble = Asked(call), None
     known = recently_authenticated(runtime, call.key)
-    trouble = await _in_time(runtime, call, _enter(runtime, found), patient=known is None)
+    found.cache = recall_cache(runtime, call.key, call.controls.namespace or DEFAULT_CACHE)
+    if found.cache is None:
+        trouble = await _in_time(runtime, call, _enter(runtime, found), patient=known is None)
+    else:
+        found.tenant = found.cache.tenant
     if trouble is None:
         model = await runtime.models.identity(call.model)
         trouble = await _in_time(runtime, call, _look(runtime, found, model))
