@@ -187,6 +187,12 @@ def resident_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process has taken of the CPU so far, its children not counted."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 async def main(args: argparse.Namespace) -> None:
     with own_database() as url:
         bench = Bench(url, args)

@@ -1,6 +1,7 @@
 """What the proxy adds to a miss, and how many hits it serves in a second, beside the upstream asked directly.
 
 The upstream (`upstream.py`) takes 200 ms for every answer. Each request of a miss is new; "again" asks the same ones.
+Clients begin evenly over those 200 ms, as they would by chance, and not in step. CPU is the service's share of a core.
 "exact" rows are of a cache whose policy embeds nothing; in "semantic" rows the embedding is part of the miss. The ways
 take turns, round by round, and what one takes on top of "direct" is the median of the rounds' differences.
 
@@ -24,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from lookup import SERVICE, start
+from lookup import SERVICE, cpu_seconds, start
 from setting import Times, own_database, table, write_json
 
 UPSTREAM = (str(Path(__file__).with_name("upstream.py")),)
-NAMES = ("what", "clients", "first_p50", "p50", "p99", "rate", "first_p50_cost", "p50_cost", "p99_cost")
-HEADERS = ("what", "clients", "first byte p50", "p50", "p99", "requests/s", "on top: first byte", "p50", "p99")
+NAMES = ("what", "clients", "first_p50", "p50", "p99", "rate", "cpu_percent", "first_p50_cost", "p50_cost", "p99_cost")
+HEADERS = ("what", "clients", "first byte p50", "p50", "p99", "requests/s", "CPU %", "on top: first byte", "p50", "p99")
 ROUNDS = 5
+PERIOD = 0.2  # seconds that the upstream takes
 EXACT, OFF = {"x-cache-namespace": "exact"}, {"x-cache-mode": "off"}
 WAYS = {
     "passed by": OFF,
@@ -43,15 +45,17 @@ WAYS = {
 
 @dataclass
 class Asked:
-    """Seconds to the first byte of the body and to its end."""
+    """Seconds to the first byte of the body and to its end, and of CPU that the service took."""
 
     first: Times = field(default_factory=Times)
     whole: Times = field(default_factory=Times)
+    cpu: float = 0.0
 
     @classmethod
     def of(cls, rounds: list[Asked]) -> Asked:
         all_of = cls()
         for one in rounds:
+            all_of.cpu += one.cpu
             for total, part in ((all_of.first, one.first), (all_of.whole, one.whole)):
                 total.seconds += part.seconds
                 total.wall += part.wall
@@ -64,7 +68,8 @@ class Asked:
         whole = statistics.median(own.whole.p50 - bare.whole.p50 for own, bare in pairs)
         last = self.whole.percentile(0.99)
         tail = last - Asked.of(direct).whole.percentile(0.99)
-        return [what, clients, self.first.p50, self.whole.p50, last, self.whole.rate, first, whole, tail]
+        cpu = 100 * self.cpu / self.whole.wall
+        return [what, clients, self.first.p50, self.whole.p50, last, self.whole.rate, cpu, first, whole, tail]
 
 
 def prompts(tag: str, count: int) -> list[str]:
@@ -79,7 +84,8 @@ def ask(port: int, clients: int, texts: list[str], *, stream: bool, headers: dic
     asked, lock, queue = Asked(), threading.Lock(), iter(texts)
     sent = {"content-type": "application/json"} | headers
 
-    def work() -> None:
+    def work(number: int) -> None:
+        time.sleep(number * PERIOD / clients)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         for text in _drain(queue, lock):
             body = {
@@ -101,7 +107,7 @@ def ask(port: int, clients: int, texts: list[str], *, stream: bool, headers: dic
                 asked.whole.seconds.append(whole)
         connection.close()
 
-    threads = [threading.Thread(target=work) for _ in range(clients)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
     begun = time.perf_counter()
     for thread in threads:
         thread.start()
@@ -133,7 +139,7 @@ def main(args: argparse.Namespace) -> None:
             for stream in (False, True):
                 for clients in args.clients:
                     calls = max(args.calls // ROUNDS, 2 * clients)
-                    rows += compare(upstream_port, port, clients, calls, stream=stream)
+                    rows += compare(upstream_port, (port, service.pid), clients, calls, stream=stream)
         finally:
             for process in (service, upstream):
                 process.terminate()
@@ -142,15 +148,20 @@ def main(args: argparse.Namespace) -> None:
     write_json(args.json, [dict(zip(NAMES, row, strict=True)) for row in rows])
 
 
-def compare(upstream_port: int, port: int, clients: int, calls: int, *, stream: bool) -> list[list[Any]]:
+def compare(upstream_port: int, service: tuple[int, int], clients: int, calls: int, *, stream: bool) -> list[list[Any]]:
+    """service: its port and its process."""
+    port, pid = service
     ports = {"direct": upstream_port} | dict.fromkeys(WAYS, port)
     rounds: dict[str, list[Asked]] = {name: [] for name in ports}
     for number in range(ROUNDS):
         for name, where in ports.items():
             texts = prompts(f"{name.removesuffix(' again')} {stream} {clients} {number}", calls)
-            rounds[name].append(ask(where, clients, texts, stream=stream, headers=WAYS.get(name, {})))
+            before = cpu_seconds(pid)
+            asked = ask(where, clients, texts, stream=stream, headers=WAYS.get(name, {}))
+            asked.cpu = cpu_seconds(pid) - before
+            rounds[name].append(asked)
     form = "stream" if stream else "body"
-    rows = [Asked.of(asked).row(f"{name}, {form}", clients, asked, rounds["direct"]) for name, asked in rounds.items()]
+    rows = [Asked.of(own).row(f"{name}, {form}", clients, own, rounds["direct"]) for name, own in rounds.items()]
     print(table(HEADERS, rows), flush=True)
     return rows
 
