@@ -11,12 +11,15 @@ PIP := PIP_BUILD_CONSTRAINT=constraints.txt PIP_CONSTRAINT=constraints.txt PIP_D
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup serve demo test test-vllm test-image lint types format constraints schema docs clean
+.PHONY: help setup setup-chart serve demo test test-vllm test-image lint types format constraints schema docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 setup: $(INSTALLED) ## Make .venv with everything in it, in the versions of constraints.txt
+
+setup-chart: $(INSTALLED) ## Add what the tests of the Helm chart need, 100 MB; without it they are skipped
+	$(PIP) --constraint constraints.txt --editable '.[chart]'
 
 serve: $(INSTALLED) ## Serve on 127.0.0.1:8080 with the embedded Postgres; ARGS are flags of `pgsemcache serve`
 	@exec $(BIN)/pgsemcache serve $(ARGS)
@@ -49,7 +52,7 @@ format: $(INSTALLED) ## Put the code into its format
 constraints: ## Write constraints.txt anew: the latest versions that fit, but the same torch
 	mkdir -p build && grep '^torch==' constraints.txt > build/held.txt
 	$(PYTHON) -m venv --clear build/venv
-	build/venv/bin/python -m pip install --quiet --constraint build/held.txt '.[local,embedded,dev]'
+	build/venv/bin/python -m pip install --quiet --constraint build/held.txt '.[local,embedded,dev,chart]'
 	sed -n '/^#/p' constraints.txt > build/constraints.txt
 	build/venv/bin/python -m pip freeze --exclude pgsemcache | sed 's/+[a-z0-9]*$$//' >> build/constraints.txt
 	mv build/constraints.txt constraints.txt

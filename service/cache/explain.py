@@ -164,8 +164,16 @@ def _would_serve(looked: Looked, nearest: Neighbour) -> str:
     if nearest.obstacles and set(nearest.obstacles) <= _BY_POLICY:
         return f"The nearest entry would take {nearest.would_change[0]}."
     if nearest.obstacles:
-        return f"The nearest entry would have to be free of: {', '.join(nearest.obstacles)}."
+        return f"In the way of the nearest entry: {', '.join(_words(nearest))}."
     return "Nothing stands in the way of the nearest entry, but the lookup did not come to it: ask again."
+
+
+def _words(nearest: Neighbour) -> list[str]:
+    """The obstacles as people say them, with the parts in which another scope differs."""
+    said = {name: name.replace("_", " ") for name in nearest.obstacles}
+    if "other_scope" in said:
+        said["other_scope"] += f" (differs in {', '.join(nearest.scope_differs_in)})"
+    return list(said.values())
 
 
 def _bars_neighbours(looked: Looked) -> str | None:

@@ -88,6 +88,15 @@ function askedScope() {
   }
 }
 
+/** Ask in the scope of an entry, as far as it can be read: of texts, as a system prompt, only hashes are kept. */
+function askInScope({ model: { name, ...known }, sampling }) {
+  const fields = Object.entries(known).map(([key, value]) => [key.replace(/_./g, ([, c]) => c.toUpperCase()), value]);
+  ask.elements.scope.value = JSON.stringify({ model: name, ...Object.fromEntries(fields), sampling });
+  ask.querySelector("details").open = true;
+  dialog.close();
+  ask.elements.prompt.focus();
+}
+
 /** Show one entry; `judged`: what explain said of it. */
 export const openEntry = (id, judged) =>
   attempt(async () => showEntry(await call("GET", [cache, "entries", id]), judged));
@@ -155,6 +164,7 @@ function showEntry(entry, judged) {
           { type: "button", onclick: () => change({ quarantined: !entry.quarantined }) },
           entry.quarantined ? "Release" : "Quarantine",
         ),
+        h("button", { type: "button", onclick: () => askInScope(entry.scope) }, "Ask in its scope"),
         h("button", { type: "button", class: "danger", onclick: remove }, "Delete"),
       ),
     );

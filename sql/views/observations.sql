@@ -21,7 +21,7 @@ from (
         o.cache_id,
         o.source,
         o.served,
-        floor(o.similarity::numeric * 20) / 20 as similarity_from,
+        round(floor(o.similarity::numeric * 20) / 20, 2) as similarity_from,
         count(*) as verdicts,
         count(*) filter (where o.verdict = 'wrong') as wrong,
         count(*) filter (where o.verdict = 'stale') as stale,

@@ -150,6 +150,21 @@ def test_a_prompt_is_explained_as_a_caller_would_ask_it(shown: Page) -> None:
     shown.shows("#entries .note", "The scope must be JSON")
 
 
+def test_an_entry_lends_its_scope_to_a_question(page: Page, cache: Cache, shared_service: Service) -> None:
+    scope = {"model": "small", "chatTemplate": "v2", "sampling": {"temperature": 0}}
+    cache.store(STORED, "Unplug it first.", scope=scope)
+    page.open(shared_service.base, cache).loaded()
+    page.find("#ask input").send_keys(NEAR, ENTER)
+    page.shows("#verdict", "Miss", "other scope (differs in model.name, model.chat_template, sampling)")
+    page.until(lambda: not page.find("#state").is_displayed())
+    page.run("document.querySelector('.entries button').click()")
+    page.shows("#entry", STORED)
+    page.press("Ask in its scope")
+    page.until(lambda: not page.all("dialog[open]"))
+    page.press("Explain")
+    page.shows("#verdict", "Semantic hit")
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_texts_are_never_markup(page: Page, cache: Cache, shared_service: Service, text: str) -> None:
     cache.store(text, text, tags=[text], attributes={"a": text}, scope={"model": text})
