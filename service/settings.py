@@ -71,6 +71,10 @@ class DeclaredModel(BaseModel):
     engine_version: str | None = None
 
 
+class Successor(UpstreamTarget, DeclaredModel):
+    """A model server that is to take over, with what is declared of the model there."""
+
+
 class Settings(BaseSettings):
     """What an operator can set. A field `x_y` is the variable `SEMCACHE_X_Y`; an empty one is not set."""
 
@@ -122,6 +126,11 @@ class Settings(BaseSettings):
         default_factory=dict,
         description='what is declared of served models, as {"name": {"revision": "v2", "quantization": "fp8"}}; '
         "stored answers are shared only where all of it agrees",
+    )
+    successors: Annotated[dict[str, Successor], NoDecode, BeforeValidator(_from_json)] = Field(
+        default_factory=dict,
+        description="model servers that are to take over, by model name, with what upstreams and models will say of "
+        'them, as {"name": {"url": "http://new:8000/v1", "revision": "v3"}}',
     )
     probe_interval: float = Field(30.0, gt=0, description="how often served models are looked at for a change")
     probe_patience: float = Field(
@@ -293,6 +302,15 @@ class Settings(BaseSettings):
     max_attributes: int = Field(16, ge=0, description="most attributes of an entry")
     max_tags: int = Field(32, ge=0, description="most tags of an entry")
 
+    def after_switch(self) -> Settings:
+        """These settings once the successors have taken over."""
+        targets, declared = dict(self.upstreams), dict(self.models)
+        for name, successor in self.successors.items():
+            said = dict(successor)
+            targets[name] = UpstreamTarget(**{field: said[field] for field in UpstreamTarget.model_fields})
+            declared[name] = DeclaredModel(**{field: said[field] for field in DeclaredModel.model_fields})
+        return self.model_copy(update={"upstreams": targets, "models": declared, "successors": {}})
+
     @field_validator("embedder_model", "embedder_url")
     @classmethod
     def _remote_embedder_is_named(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -316,4 +334,4 @@ class Settings(BaseSettings):
         return value
 
 
-__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "DeclaredModel", "Settings", "UpstreamTarget"]
+__all__ = ["DEFAULT_CACHE", "DEFAULT_TENANT", "DeclaredModel", "Settings", "Successor", "UpstreamTarget"]

@@ -8,14 +8,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 
-from service.cache.ahead import ask_ahead
+from service.cache.ahead import ask_ahead, has_room
 from service.cache.runtime import Runtime, build_runtime
 from service.settings import Settings
 from service.store import prefetch as store
 from service.store.database import Database, Limits
 from service.store.prefetch import Claim, Terms, Totals
-from service.upstream.client import UpstreamError
-from service.upstream.load import read_load
 
 PATIENCE = 10.0  # seconds for the first look at a model: no user waits
 
@@ -65,7 +63,7 @@ async def _ask_on(db: Database, settings: Settings, models: list[str], outcomes:
 
 
 async def _ask(runtime: Runtime, db: Database, claim: Claim) -> str:
-    came = await ask_ahead(runtime, claim)
+    came = await ask_ahead(runtime, claim, renew=claim.why != "new_model")
     await store.end(
         db, claim.prefetch_id, outcome=came.outcome, entry_id=came.entry_id, tokens=came.tokens, cost_ms=came.cost_ms
     )
@@ -74,16 +72,9 @@ async def _ask(runtime: Runtime, db: Database, claim: Claim) -> str:
 
 async def _with_room(runtime: Runtime, models: list[str]) -> dict[str, bytes]:
     """The models whose servers are seen and have room now, with the key of their revision."""
-    settings, room = runtime.settings, {}
+    room = {}
     for name in models:
-        identity = await runtime.models.identity(name)
-        if identity is None:
-            continue
-        try:
-            load = await read_load(runtime.upstream, name)
-        except UpstreamError:
-            continue
-        if load.has_room(waiting=settings.prefetch_max_waiting, kv_usage=settings.prefetch_max_kv_usage):
+        if await has_room(runtime, name) and (identity := await runtime.models.identity(name)):
             room[name] = identity.key
     return room
 

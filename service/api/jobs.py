@@ -21,7 +21,7 @@ from service.store.rows import JobRow
 router = APIRouter(prefix="/v1/caches/{cache_id}/jobs", tags=["jobs"], responses=RESPONSES)
 
 
-@router.post("", status_code=202, response_model=JobView, summary="Ask for an import, an export or a re-embedding")
+@router.post("", status_code=202, response_model=JobView, summary="Ask for long work on a cache")
 async def create(body: NewJob, runtime: RuntimeOf, cache: CacheOf) -> Response:
     lines = _lines(runtime, body)
     return respond(_view(await jobs.create(runtime, cache, body.kind, lines)), 202)
@@ -69,6 +69,7 @@ def _view(job: JobRow) -> JobView:
         done=job.done,
         failed=job.failed,
         total=job.total,
+        changed=job.changed,
         errors=job.errors,
         created_at=job.created_at,
         ended_at=job.ended_at,

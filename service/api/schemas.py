@@ -308,6 +308,7 @@ class JobView(View):
     done: int
     failed: int
     total: int
+    changed: int = Field(description="answers that a revalidation found to be others by now")
     errors: list[dict[str, Any]] = Field(description="the first twenty that could not be done, each with its rule")
     created_at: datetime
     ended_at: datetime | None

@@ -9,18 +9,22 @@ from uuid import UUID
 
 from service.cache.asked import Asked
 from service.cache.call import Call, parse_body
-from service.cache.directory import open_cache
+from service.cache.directory import OpenCache, open_cache
 from service.cache.exchange import open_exchange
 from service.cache.keep import keep, whole_answer
+from service.cache.lookup import Looked, look_up_stale
 from service.cache.plan import Plan, make_plan
 from service.cache.runtime import Runtime
 from service.errors import SemcacheError
 from service.json_text import edit_object
+from service.policy.cache_policy import LONGEST_STALE_MS
 from service.policy.controls import Controls
-from service.store.prefetch import Claim
+from service.store import prefetch
+from service.store.prefetch import Repeat
 from service.store.tenants import Tenant
 from service.upstream.answer import PATHS
 from service.upstream.client import UpstreamError
+from service.upstream.load import read_load
 
 BUSY = (429, 503)
 
@@ -29,7 +33,7 @@ Outcome = Literal["stored", "landed", "failed", "busy"]
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of it. busy: nobody could take it now; landed: the answer was stored meanwhile, by a user."""
+    """What came of it. busy: nobody could take it now; landed: an answer is there, stored by a user or another."""
 
     outcome: Outcome
     entry_id: UUID | None = None
@@ -37,28 +41,59 @@ class Came:
     cost_ms: float | None = None
 
 
-async def ask_ahead(runtime: Runtime, claim: Claim) -> Came:
+async def has_room(runtime: Runtime, model: str) -> bool:
+    """Whether the model's server is seen and has room now for what nobody waits for."""
+    settings = runtime.settings
+    if await runtime.models.identity(model) is None:
+        return False
+    try:
+        load = await read_load(runtime.upstream, model)
+    except UpstreamError:
+        return False
+    return load.has_room(waiting=settings.prefetch_max_waiting, kv_usage=settings.prefetch_max_kv_usage)
+
+
+async def ask_ahead(runtime: Runtime, repeat: Repeat, *, renew: bool = True) -> Came:
     """Ask the model for a kept request and store the answer, as its user's request would have.
 
-    A user who asks the same meanwhile waits for this answer, and the other way round.
+    A user who asks the same meanwhile waits for this answer, and the other way round. renew: also where an answer
+    lives.
     """
     await runtime.embedder.first_try()
     if runtime.embedder.failure is not None:
         return Came("busy")  # the answer could not be stored
-    call = _call(claim, runtime.settings.prefetch_priority)
-    model = await runtime.models.identity(call.model)
     try:
-        cache = await open_cache(runtime, Tenant(claim.tenant_id, claim.tenant), claim.cache)
-        plan = make_plan(call, cache, model)
+        cache, asked, plan = await _as_asked(runtime, repeat)
         if not plan.stores:
             return Came("failed")
-        asked = Asked(call, provenance="prefetch", tenant=cache.tenant, cache=cache, plan=plan)
+        if not renew and await look_up_stale(runtime, cache, plan.ask, 0.0) is not None:
+            identity = plan.identity
+            model_key = identity.scope.model.key
+            await prefetch.confirm(runtime.db, cache.row, identity.request_key, identity.exact_key, model_key)
+            return Came("landed")
         return await _together(runtime, asked, plan)
     except UpstreamError:
-        runtime.models.suspect(call.model)
+        runtime.models.suspect(repeat.model)
         return Came("busy")
     except SemcacheError:
         return Came("failed")
+
+
+async def found_before(runtime: Runtime, repeat: Repeat) -> Looked | None:
+    """The stored answer to a kept request, which may have ended within the hour.
+
+    Raises: SemcacheError.
+    """
+    cache, _, plan = await _as_asked(runtime, repeat)
+    return await look_up_stale(runtime, cache, plan.ask, LONGEST_STALE_MS / 1000)
+
+
+async def _as_asked(runtime: Runtime, repeat: Repeat) -> tuple[OpenCache, Asked, Plan]:
+    call = _call(repeat, runtime.settings.prefetch_priority)
+    model = await runtime.models.identity(call.model)
+    cache = await open_cache(runtime, Tenant(repeat.tenant_id, repeat.tenant), repeat.cache)
+    plan = make_plan(call, cache, model)
+    return cache, Asked(call, provenance="prefetch", tenant=cache.tenant, cache=cache, plan=plan), plan
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Came:
@@ -90,19 +125,19 @@ async def _ask(runtime: Runtime, asked: Asked, plan: Plan) -> Came:
     return Came("stored" if entry_id else "failed", entry_id, exchange.spent, exchange.cost_ms)
 
 
-def _call(claim: Claim, priority: int | None) -> Call:
-    raw = claim.body.encode("utf-8", "surrogatepass")
-    ttl = None if claim.ttl_ms is None else claim.ttl_ms / 1000
+def _call(repeat: Repeat, priority: int | None) -> Call:
+    raw = repeat.body.encode("utf-8", "surrogatepass")
+    ttl = None if repeat.ttl_ms is None else repeat.ttl_ms / 1000
     return Call(
-        endpoint=claim.endpoint,
-        path=PATHS[claim.endpoint],
+        endpoint=repeat.endpoint,
+        path=PATHS[repeat.endpoint],
         query="",
         headers=[(b"content-type", b"application/json")],
         raw=raw if priority is None else edit_object(raw, add={"priority": priority}),
         body=parse_body(raw),
-        controls=Controls(namespace=claim.cache, ttl=ttl, tags=tuple(claim.tags)),
+        controls=Controls(namespace=repeat.cache, ttl=ttl, tags=tuple(repeat.tags)),
         key=None,
     )
 
 
-__all__ = ["Came", "Outcome", "ask_ahead"]
+__all__ = ["Came", "Outcome", "ask_ahead", "found_before", "has_room"]

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
+from service.cache.asking_jobs import lines_to_ask, revalidate, warm
 from service.cache.directory import OpenCache, reopen_cache
 from service.cache.embedding import UNREAD
 from service.cache.lines import take_line, to_line
@@ -31,7 +32,12 @@ PASSING = (Code.DATABASE_UNAVAILABLE, Code.EMBEDDER_UNAVAILABLE)
 
 
 async def create(runtime: Runtime, cache: OpenCache, kind: JobKind, lines: Sequence[str] = ()) -> JobRow:
-    """Ask for work. lines: JSON texts of an import, each found right."""
+    """Ask for work. lines: JSON texts of an import, each found right.
+
+    Raises: SemcacheError(INVALID_DATA) where the cache's policy does not allow it.
+    """
+    if kind in ("warm", "revalidate"):
+        lines = await lines_to_ask(runtime, cache, answered=kind == "revalidate")
     job_id = await jobs.create(runtime.db, cache.row, kind, lines)
     return await jobs.get(runtime.db, cache.row, job_id)
 
@@ -128,6 +134,8 @@ _KINDS: dict[JobKind, Callable[[Runtime, OpenCache, Claimed], Awaitable[Batch]]]
     "import": _import,
     "export": _export,
     "re-embed": _re_embed,
+    "warm": warm,
+    "revalidate": revalidate,
 }
 
 

@@ -44,7 +44,7 @@ class Batch:
 
 
 async def create(db: Database, cache: CacheRow, kind: JobKind, lines: Sequence[str] = ()) -> UUID:
-    """lines: JSON texts of an import. Raises: SemcacheError(CACHE_NOT_FOUND)."""
+    """lines: JSON texts that the job is to read. Raises: SemcacheError(CACHE_NOT_FOUND)."""
     async with db.tenant(cache.tenant_id, bulk=True) as connection:
         row = await connection.one(
             "select semcache.create_job(%s, %s, %s, %s::json) as job_id",

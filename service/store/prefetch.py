@@ -46,10 +46,9 @@ class KeptRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A request that is now to be asked ahead, `why` in one word."""
+class Repeat:
+    """A kept request that is to be asked again."""
 
-    prefetch_id: int
     tenant_id: TenantId
     tenant: str
     cache: str
@@ -58,6 +57,13 @@ class Claim:
     body: str
     tags: list[str]
     ttl_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Repeat):
+    """A request that is now to be asked ahead, `why` in one word."""
+
+    prefetch_id: int
     why: str
 
 
@@ -89,6 +95,30 @@ async def keep(db: Database, cache: CacheRow, kept: KeptRequest) -> None:
     values |= {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "model": to_columns(kept.model)[0]}
     async with db.tenant(cache.tenant_id) as connection:
         await connection.execute(KEEP_REQUEST, values, prepare=True)
+
+
+async def confirm(db: Database, cache: CacheRow, request_key: bytes, exact_key: bytes, model_key: bytes) -> None:
+    """Note that the answer to a kept request under this revision of its model is there."""
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "model_key": model_key}
+    async with db.tenant(cache.tenant_id) as connection:
+        await connection.execute(
+            query("confirm_request"), values | {"request_key": request_key, "exact_key": exact_key}, prepare=True
+        )
+
+
+async def kept(db: Database, cache: CacheRow, measure: str, *, answered: bool) -> list[int]:
+    """The nodes of the requests that a cache keeps, the most central first; or of those whose answer lives unpinned."""
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "measure": measure, "answered": answered}
+    async with db.tenant(cache.tenant_id, bulk=True) as connection:
+        return [row["node_id"] for row in await (await connection.execute(query("kept_requests"), values)).fetchall()]
+
+
+async def repeat(db: Database, cache: CacheRow, node_id: int) -> Repeat | None:
+    """None where the request is kept no more."""
+    async with db.tenant(cache.tenant_id) as connection:
+        values = {"tenant_id": cache.tenant_id, "node_id": node_id}
+        row = await (await connection.execute(query("kept_request"), values, prepare=True)).fetchone()
+    return Repeat(**row) if row else None
 
 
 async def models(db: Database) -> list[str]:
@@ -131,4 +161,19 @@ async def totals(db: Database) -> Totals:
         return Totals(**await connection.one(query("prefetch_totals")))
 
 
-__all__ = ["Claim", "Endpoint", "KeptRequest", "Terms", "Totals", "claim", "end", "keep", "models", "totals"]
+__all__ = [
+    "Claim",
+    "Endpoint",
+    "KeptRequest",
+    "Repeat",
+    "Terms",
+    "Totals",
+    "claim",
+    "confirm",
+    "end",
+    "keep",
+    "kept",
+    "models",
+    "repeat",
+    "totals",
+]

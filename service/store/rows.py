@@ -17,7 +17,7 @@ ScopeId = NewType("ScopeId", int)
 EmbedderId = NewType("EmbedderId", int)
 InvalidationId = NewType("InvalidationId", int)
 
-JobKind = Literal["import", "export", "re-embed"]
+JobKind = Literal["import", "export", "re-embed", "warm", "revalidate"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
@@ -139,7 +139,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """How far a job is. errors: the first that could not be done, each with its number and rule."""
+    """How far a job is. changed: answers that a revalidation found to be others by now; errors: the first that could
+    not be done, each with its number and rule."""
 
     job_id: UUID
     kind: JobKind
@@ -147,6 +148,7 @@ class JobRow:
     done: int
     failed: int
     total: int
+    changed: int
     errors: list[dict[str, Any]]
     created_at: datetime
     ended_at: datetime | None

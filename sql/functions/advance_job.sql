@@ -1,5 +1,5 @@
--- Note a batch of a job, with the place where the next one begins: of an import the lines that were read go, of an export
--- those that were written are kept. False, and nothing is noted, where the batch is not the holder's any more: its lease ran
+-- Note a batch of a job, with the place where the next one begins: the lines that were read go, those that an export
+-- has written are kept. False, and nothing is noted, where the batch is not the holder's any more: its lease ran
 -- out and another took it, or the job was cancelled.
 -- Caller: who claimed the job. Locks: the job's row. Bound: the batch.
 
@@ -49,7 +49,7 @@ begin
     delete from job_line l
     using job j
     where j.job_id = p_job_id
-      and j.kind = 'import'
+      and j.kind <> 'export'
       and l.job_id = j.job_id
       and l.number <= (p_position ->> 'number')::bigint;
 

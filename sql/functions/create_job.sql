@@ -1,4 +1,4 @@
--- Ask for long work on a cache: an import with its lines, or an export or re-embedding of what the cache holds now.
+-- Ask for long work on a cache: what its lines say, or an export or re-embedding of what the cache holds now.
 -- Caller: POST of the data API, and `pgsemcache import`. Bound: the lines, or a count of the cache's entries.
 -- Errors: SC404 when the cache is gone.
 
@@ -26,7 +26,7 @@ begin
     insert into job (tenant_id, cache_id, kind, total)
     values (
         p_tenant_id, p_cache_id, p_kind,
-        case when p_kind = 'import' then json_array_length(p_lines) else (
+        case when p_kind not in ('export', 're-embed') then json_array_length(p_lines) else (
             select count(*)
             from entry e
             where e.tenant_id = p_tenant_id
@@ -47,6 +47,6 @@ begin
 end
 $$;
 
-comment on function semcache.create_job(bigint, bigint, text, json) is 'Asks for long work on a cache, with the lines of an import, and returns its id.';
+comment on function semcache.create_job(bigint, bigint, text, json) is 'Asks for long work on a cache, with the lines that it is to read, and returns its id.';
 revoke all on function semcache.create_job(bigint, bigint, text, json) from public;
 grant execute on function semcache.create_job(bigint, bigint, text, json) to semcache_app, semcache_worker;

@@ -50,4 +50,4 @@ comment on function semcache.keep_request(bigint, bigint, bytea, bytea, text, te
     'Keeps a request so that it can be asked again.';
 revoke all on function semcache.keep_request(bigint, bigint, bytea, bytea, text, text, bytea, json, text[], bigint, integer, real) from public;
 grant execute on function semcache.keep_request(bigint, bigint, bytea, bytea, text, text, bytea, json, text[], bigint, integer, real)
-    to semcache_app;
+    to semcache_app, semcache_worker;

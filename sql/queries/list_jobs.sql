@@ -6,6 +6,7 @@ select
     j.done,
     j.failed,
     j.total,
+    coalesce((j.position ->> 'changed')::bigint, 0) as changed,
     j.errors,
     j.created_at,
     j.ended_at

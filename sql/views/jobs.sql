@@ -14,11 +14,12 @@ select
     j.created_at,
     coalesce(j.ended_at, now()) - j.created_at as took,
     j.errors,
-    j.job_id
+    j.job_id,
+    (j.position ->> 'changed')::bigint as changed
 from semcache.job j
 join semcache.cache c using (cache_id)
 join semcache.tenant t on t.tenant_id = j.tenant_id
 order by j.created_at desc;
 
-comment on view semcache.jobs is 'Long work on caches: how far it is, the newest first.';
+comment on view semcache.jobs is 'Long work on caches: how far it is, the newest first. changed: answers that a revalidation found to be others.';
 grant select on semcache.jobs to semcache_app, semcache_worker;

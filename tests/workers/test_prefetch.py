@@ -5,95 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
 
-import psycopg
 import pytest
 from asking import Asker, asked, chat, says
-from processes import start as start_process
-from psycopg.rows import dict_row
-from running import Service, running_service
+from stages import QUESTIONS, TTL, Stage, serving
 
-from service.settings import Settings
-from service.store.database import Database
-from tests.fakes.upstream import FakeUpstream, Reply, chat_body
-from workers import prefetch, request_graph
+from tests.fakes.upstream import Reply, chat_body
 from workers.prefetch import Prefetched
-
-QUESTIONS = ("How do I open an account?", "What does the card cost?", "Where is the nearest branch?")
-TTL = 600
-
-
-@dataclass
-class Stage:
-    """A model server, a service before it, a user of it, and the worker's tasks."""
-
-    upstream: FakeUpstream
-    settings: Settings
-    asker: Asker
-    worker: Database
-    sql: psycopg.Connection[dict[str, Any]]
-
-    async def visits(self, count: int = 4) -> None:
-        """So many sessions ask all questions, and are in the graph at the end."""
-        for number in range(count):
-            for question in QUESTIONS:
-                await self.asker.stored(chat(question), x_session_id=f"visit-{number}")
-        await self.grow()
-
-    async def grow(self) -> None:
-        await self.asker.http.get("/v1/caches/default/stats")  # which writes the log
-        await request_graph.run_once(self.worker, nodes=100, edges=100)
-
-    async def run(self, **changes: Any) -> Prefetched:
-        return await prefetch.run_once(self.worker, self.settings.model_copy(update=changes))
-
-    def expire(self, *questions: str, seconds: int = -1) -> None:
-        """Their answers are an hour old and end in so many seconds."""
-        self.sql.execute(
-            """
-            update entry
-            set created_at = created_at - interval '1 hour',
-                expires_at = now() + %s * interval '1 second'
-            where prompt = any (%s)
-            """,
-            (seconds, list(questions)),
-        )
-
-    def rows(self, statement: str) -> list[dict[str, Any]]:
-        return self.sql.execute(statement).fetchall()  # type: ignore[call-overload,no-any-return]
-
-    async def asked(self, question: str) -> None:
-        """Return when the model server has this question."""
-        while not asked(self.upstream, question):
-            self.upstream.arrived.clear()
-            await asyncio.wait_for(self.upstream.arrived.wait(), 60)
 
 
 def did(run: Prefetched) -> tuple[dict[str, int], str]:
     return run.outcomes, run.ended
-
-
-@pytest.fixture
-async def stage(database_url: str, worker: Database) -> AsyncIterator[Stage]:
-    async with FakeUpstream() as upstream:
-        says(upstream, "/v1/chat/completions", "As ever.")
-        settings = Settings(database_url=database_url, upstream=upstream.url, l1_entries=0)
-        async with serving(settings) as service, Asker(service.base) as asker:
-            await asker.new_cache(prefetch=True, ttlMillis=TTL * 1000)
-            with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as sql:
-                sql.execute("set search_path = semcache, public")
-                yield Stage(upstream, settings, asker, worker, sql)
-
-
-@asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Service]:
-    context = running_service(settings)
-    yield await asyncio.to_thread(context.__enter__)
-    await asyncio.to_thread(context.__exit__, None, None, None)
 
 
 async def test_an_answer_that_ended_is_there_before_it_is_asked_for(stage: Stage) -> None:
@@ -287,15 +209,7 @@ async def test_a_worker_that_is_killed_while_it_asks_leaves_a_budget_that_counts
     stage.expire(QUESTIONS[0])
     stage.upstream.forget()
     stage.upstream.on("/v1/chat/completions", Reply(json=chat_body("Never read."), hold=asyncio.Event()))
-    url = stage.settings.database_url
-    assert url is not None
-    killed = start_process(
-        "pgsemcache",
-        "worker",
-        SEMCACHE_DATABASE_URL=url.get_secret_value(),
-        SEMCACHE_UPSTREAM=stage.upstream.url,
-        SEMCACHE_PREFETCH_INTERVAL="0.2",
-    )
+    killed = stage.start_worker(SEMCACHE_PREFETCH_INTERVAL="0.2")
     try:
         await stage.asked(QUESTIONS[0])
     finally:
