@@ -32,6 +32,7 @@ from (
 join semcache.cache c using (cache_id)
 join semcache.tenant t using (tenant_id)
 cross join lateral semcache.wilson(b.wrong, b.verdicts) w
+where c.deleted_at is null
 order by t.name, c.name, b.source, b.served, b.similarity_from desc;
 
 comment on view semcache.observations is 'What was found out, by who says so and by similarity: how often the answer was wrong, with its interval.';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import reduce
 from typing import Any
 
@@ -49,6 +50,12 @@ def pods(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, dict[str, 
 
 def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+
+
+def test_it_installs_this_release() -> None:
+    with helm.Chart.load(CHART) as chart:
+        release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        assert (chart.metadata["version"], chart.metadata["appVersion"]) == (release, release)
 
 
 def test_helm_finds_nothing_wrong() -> None:

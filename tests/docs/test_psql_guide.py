@@ -46,6 +46,12 @@ def test_there_are_ten_questions() -> None:
     assert [str(number) for number in range(1, 11)] == BLOCKS
 
 
+def test_a_false_hit_shows_what_was_asked_and_answered(connection: psycopg.Connection) -> None:
+    shown = connection.execute("select source, asked, stored, answer from semcache.false_hits").fetchall()
+    pair = ("How do I prune 2 pear trees?", "How do I prune a pear tree?")
+    assert shown == [("feedback", *pair, "In late winter.")]
+
+
 @pytest.mark.parametrize(
     "query", [query for query in QUERIES if query], ids=lambda query: query[:40].replace("\n", " ")
 )
