@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from benchmarks.quality.data import stream as read_stream
 from benchmarks.quality.figures import Figures, figures
@@ -13,7 +14,7 @@ from benchmarks.quality.policies import Labels, Learned, Static, Texts, observe
 from benchmarks.quality.replay import Neighbour, Step, Stream, never, perfect, replay
 from service.policy.boundary import Budget, Per
 from service.policy.decision import Ruling
-from service.policy.training import Observation, fit_calibration
+from service.policy.training import Observation, Trained, calibrate, train
 from service.policy.verified import Fit, decide_verified, fit
 
 THRESHOLDS = [round(0.6 + 0.005 * i, 3) for i in range(80)]
@@ -46,10 +47,15 @@ class Bench:
         self.best = replay(self.stream, perfect(self.stream), live_from=self.half)
         self.observations, _ = self.observe()
         self.exact_hits = sum(s.exact for s in self.shadow[: self.half])
+        self.trained = cache(self._trained)
 
     def observe(self, *, without: str = "") -> tuple[list[Observation], Labels]:
         """What the first half, as a shadow, gives to learn from."""
         return observe(self.texts, self.stream, self.shadow[: self.half], without=without)
+
+    def _trained(self, kind: str, without: str) -> tuple[Trained, Labels]:
+        observations, labels = self.observe(without=without)
+        return train(observations, kind=kind), labels
 
     def measure(self, steps: Sequence[Step], *, source: str = "") -> Figures:
         later = [i for i in range(self.half, len(steps)) if steps[i].request.source.startswith(source)]
@@ -81,9 +87,9 @@ class Bench:
 
     def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
         """`without`: a source that the training does not see."""
-        rows, labels = self.observe(without=without)
+        trained, labels = self.trained(kind, without)
         exact = sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
-        calibration = fit_calibration(rows, budget, exact_hits=exact, kind=kind)
+        calibration = calibrate(trained, budget, exact_hits=exact)
         policy = Learned(self.texts, calibration, labels)
         steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
         name = f"calibrated ({kind})" + _left_out(without)

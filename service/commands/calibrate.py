@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from service.commands.ago import ago
-from service.commands.labels import read_pairs, sample
+from service.commands.labels import Pair, read_pairs, sample, split
 from service.commands.plot import plot
 from service.commands.target import DatabaseUrl, DataDir, read_settings
 from service.commands.work import run
@@ -65,7 +65,7 @@ def calibrate(  # noqa: PLR0917 - typer makes flags of them, none is positional 
     wanted = Budget(budget, per, confidence)
     _require_libraries(plot_file)
     if pairs is not None:
-        earlier, later = asyncio.run(sample(settings, read_pairs(pairs), in_order=in_order))
+        earlier, later = asyncio.run(sample(settings, *_halves(pairs, in_order=in_order)))
     else:
         earlier, later = _observed(settings, tenant, cache, ago(since))
     rows = compare(earlier, later, wanted)
@@ -79,6 +79,17 @@ def calibrate(  # noqa: PLR0917 - typer makes flags of them, none is positional 
         plot(rows, per, plot_file)
     if write:
         _write(settings, tenant, cache, choice, wanted)
+
+
+def _halves(path: Path, *, in_order: bool) -> tuple[list[Pair], list[Pair]]:
+    pairs = read_pairs(path)
+    earlier, later = split(pairs, in_order=in_order)
+    if not earlier or not later:
+        raise typer.BadParameter(
+            f"{len(pairs)} labelled pairs do not make two halves, one to choose on and one to show: "
+            f"give more of them, of more groups, in {path}"
+        )
+    return earlier, later
 
 
 def _require_libraries(plot_file: Path | None) -> None:

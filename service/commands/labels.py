@@ -69,20 +69,27 @@ def _unreadable(what: str) -> SemcacheError:
     return SemcacheError(Code.INVALID_DATA, f"the labelled pairs cannot be read: {what}")
 
 
-async def sample(settings: Settings, pairs: Sequence[Pair], *, in_order: bool) -> tuple[Sample, Sample]:
-    """Two halves, by time where the pairs stand in its order, else by a draw over the groups.
+def split(pairs: Sequence[Pair], *, in_order: bool) -> tuple[list[Pair], list[Pair]]:
+    """Two halves, by time where the pairs stand in its order, else by a draw over the groups."""
+    first = [i < len(pairs) // 2 if in_order else _drawn(pair.group) for i, pair in enumerate(pairs)]
+    earlier, later = (
+        [pair for pair, half in zip(pairs, first, strict=True) if half is wanted] for wanted in (True, False)
+    )
+    return earlier, later
+
+
+async def sample(settings: Settings, earlier: Sequence[Pair], later: Sequence[Pair]) -> tuple[Sample, Sample]:
+    """The two halves as a cache that holds all their stored texts would see them.
 
     A pair with a text that the embedder does not read as a whole is an exact miss, so no hit.
 
     Raises: SemcacheError(EMBEDDER_UNAVAILABLE).
     """
+    pairs = [*earlier, *later]
     vectors = await _embed(settings, sorted({text for pair in pairs for text in (pair.stored, pair.asked)}))
     words = Counter(stem for text in {pair.stored for pair in pairs} for stem in set(extract(text).content))
     frequencies = Frequencies(len({pair.stored for pair in pairs}), words)
-    first = [i < len(pairs) // 2 if in_order else _drawn(pair.group) for i, pair in enumerate(pairs)]
-    halves = [[pair for pair, half in zip(pairs, first, strict=True) if half is wanted] for wanted in (True, False)]
-    earlier, later = (_half(half, vectors, frequencies) for half in halves)
-    return earlier, later
+    return _half(earlier, vectors, frequencies), _half(later, vectors, frequencies)
 
 
 async def _embed(settings: Settings, texts: list[str]) -> dict[str, Vector]:
@@ -122,4 +129,4 @@ def _worst(verdicts: Iterable[Verdict]) -> Outcome:
     return next((o for o in (Outcome.BLOCK, Outcome.GRAY) if o in outcomes), Outcome.PASS)
 
 
-__all__ = ["Pair", "read_pairs", "sample"]
+__all__ = ["Pair", "read_pairs", "sample", "split"]

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from enum import StrEnum
-from math import ceil
+from math import ceil, inf
 from statistics import NormalDist
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from service.policy.bounds import ClusteredRate
 
-BLOCKS = 5  # of time, in a window of labels; the first one is only learned from
+BLOCKS = 10  # of time, in a window of labels
+LEARNED_FROM = 2  # the first blocks, which are only learned from
 
 
 class Per(StrEnum):
@@ -84,14 +85,45 @@ def choose_boundary(outcomes: Sequence[Outcome], budget: Budget, *, exact_hits: 
     if budget.per is Per.SERVED_HIT:
         seen.add_right(exact_hits)
     best: Boundary | None = None
+    nearest = _Short(inf, 0.0, 1.0, 0)
     ordered = sorted(outcomes, key=lambda o: -o.probability)
     for i, outcome in enumerate(ordered):
         seen.add(outcome.cluster, wrong=not outcome.correct, count=outcome.weight)
-        tied = i + 1 < len(ordered) and ordered[i + 1].probability == outcome.probability
+        if i + 1 < len(ordered) and ordered[i + 1].probability == outcome.probability:
+            continue
         upper = seen.bounds(budget.confidence)[1]
-        if not tied and upper <= budget.rate:
+        if upper <= budget.rate:
             best = Boundary(outcome.probability, seen.rate, upper, round(seen.total))
-    return best or strict("a cut at which the bound on false hits keeps the budget")
+        nearest = min(nearest, _Short(_growth(seen, budget), seen.rate, upper, round(seen.total)))
+    return best or strict(_falls_short(nearest, budget, len(ordered)))
+
+
+class _Short(NamedTuple):
+    """A cut that does not keep the budget: by which factor the labels would have to grow, and what it came to."""
+
+    growth: float
+    rate: float
+    upper: float
+    hits: int
+
+
+def _growth(seen: ClusteredRate, budget: Budget) -> float:
+    """How many times as many labels of this rate bring Wilson's bound down to the budget; inf where none do."""
+    if seen.rate >= budget.rate:
+        return inf
+    z = NormalDist().inv_cdf(budget.confidence)
+    needed = z * z * budget.rate * (1 - budget.rate) / (budget.rate - seen.rate) ** 2
+    return needed / seen.effective
+
+
+def _falls_short(nearest: _Short, budget: Budget, labels: int) -> str:
+    if nearest.growth == inf:
+        return f"better labels or another budget: at every cut {budget.rate:.2%} of the hits or more were wrong"
+    more = ceil((nearest.growth - 1) * labels)
+    return (
+        f"some {more} more labelled requests like these: the nearest cut had {nearest.rate:.2%} of {nearest.hits} hits "
+        f"wrong, which may be up to {nearest.upper:.2%} and so more than {budget.rate:.2%}"
+    )
 
 
 def strict(missing: str) -> Boundary:
@@ -101,7 +133,7 @@ def strict(missing: str) -> Boundary:
 
 def missing_labels(budget: Budget, labels: int) -> str:
     """How many labelled requests a cache with so many still wants, in words; "" where it has enough."""
-    needed = ceil(least_observations(budget) * BLOCKS / (BLOCKS - 1)) - labels
+    needed = ceil(least_observations(budget) * BLOCKS / (BLOCKS - LEARNED_FROM)) - labels
     return f"{needed} more labelled requests" if needed > 0 else ""
 
 
@@ -113,6 +145,7 @@ def least_observations(budget: Budget) -> int:
 
 __all__ = [
     "BLOCKS",
+    "LEARNED_FROM",
     "Boundary",
     "Budget",
     "Outcome",

@@ -78,9 +78,7 @@ class CachePolicy(BaseModel):
         description="least cosine similarity of a semantic hit, for the decision threshold; callers may only raise "
         f"it, and whatever it is nothing below {FLOOR} is served",
     )
-    budget: Budget = Field(
-        Budget(), description="most false hits, for the decision calibrated; as one value, not key by key"
-    )
+    budget: Budget = Field(Budget(), description="most false hits, for the decision calibrated")
     wrong_per_request: Annotated[float, BeforeValidator(_share)] = Field(
         0.01,
         description="most wrong answers per request, for the decision verified: another promise than the budget, since "
@@ -225,17 +223,29 @@ class CachePolicy(BaseModel):
 
 
 def read_policy(changes: dict[str, Any], base: dict[str, Any] | None = None) -> CachePolicy:
-    """The policy that these keys make, over those of `base`; None goes back to the default.
+    """The policy that these keys make, as a JSON Merge Patch (RFC 7396) over those of `base`: None goes back to the
+    default.
 
     Raises: SemcacheError(INVALID_DATA), naming each key and its rule.
     """
     known = {to_camel(name) for name in CachePolicy.model_fields}
-    merged = {k: v for k, v in ((base or {}) | changes).items() if v is not None or k not in known}
+    unknown = {key: None for key in changes if key not in known}
     try:
-        return CachePolicy.model_validate(merged)
+        return CachePolicy.model_validate(unknown | _merge(base or {}, changes))
     except ValidationError as error:
         problems = [f"policy.{'.'.join(map(str, e['loc']))}: {_rule(e['type'], e['msg'])}" for e in error.errors()]
         raise SemcacheError(Code.INVALID_DATA, "; ".join(problems)) from None
+
+
+def _merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    merged = {key: value for key, value in target.items() if patch.get(key, value) is not None}
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            held = merged.get(key)
+            merged[key] = _merge(held if isinstance(held, dict) else {}, value)
+        elif value is not None:
+            merged[key] = value
+    return merged
 
 
 def _rule(kind: str, message: str) -> str:

@@ -59,12 +59,11 @@ class Trees:
     def scores(self, rows: Sequence[Sequence[float]]) -> Floats:
         """Log-odds before the scaling."""
         x = np.asarray(rows, dtype=np.float64)
-        right = x[:, self.features] > self.thresholds
+        row, tree = np.ogrid[: len(x), : len(self.features)]
         node = np.zeros((len(x), len(self.features)), dtype=np.intp)
         for _ in range(self._depth):
-            node = 2 * node + 1 + np.take_along_axis(right, node[..., None], axis=2)[..., 0]
-        leaf = node - self.features.shape[1]
-        return np.asarray(self.bias + self.leaves[np.arange(len(self.leaves)), leaf].sum(axis=1))
+            node = 2 * node + 1 + (x[row, self.features[tree, node]] > self.thresholds[tree, node])
+        return np.asarray(self.bias + self.leaves[tree, node - self.features.shape[1]].sum(axis=1))
 
     @property
     def _depth(self) -> int:

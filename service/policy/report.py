@@ -17,7 +17,7 @@ from service.policy.tradeoff import (
     point,
     to_train_on,
 )
-from service.policy.training import fit_calibration
+from service.policy.training import Trained, calibrate, train
 from service.policy.verified import fit
 
 THRESHOLDS = tuple(round(0.98 - 0.02 * step, 2) for step in range(10))
@@ -56,13 +56,15 @@ def compare(earlier: Sample, later: Sample, budget: Budget) -> list[Row]:
     guarded, plain = (by_similarity(later, guards=guards) for guards in (True, False))
     rows = [Row("threshold", t, point(later, guarded, t)) for t in THRESHOLDS]
     rows += [Row("threshold without guards", t, point(later, plain, t)) for t in THRESHOLDS]
-    rows += [calibrated(earlier, later, Budget(rate, budget.per, budget.confidence)) for rate in RATES]
+    trained = train(to_train_on(earlier))
+    rows += [calibrated(trained, earlier, later, Budget(rate, budget.per, budget.confidence)) for rate in RATES]
     pooled = fit([(o.probability, o.correct) for o in by_similarity(earlier, guards=True)])
     return rows + [Row("verified", delta, point(later, by_exploration(later, pooled, delta), 0.0)) for delta in RATES]
 
 
-def calibrated(earlier: Sample, later: Sample, budget: Budget) -> Row:
-    found = fit_calibration(to_train_on(earlier), budget, exact_hits=earlier.exact_hits)
+def calibrated(trained: Trained, earlier: Sample, later: Sample, budget: Budget) -> Row:
+    """What a model that was trained on the earlier half would serve of the later one."""
+    found = calibrate(trained, budget, exact_hits=earlier.exact_hits)
     cut = found.boundary.cut
     if found.model is None or cut is None:
         return Row("calibrated", budget.rate, None, found.boundary.missing)
@@ -81,7 +83,7 @@ def choose_threshold(earlier: Sample, later: Sample, budget: Budget, *, guards: 
 
 def choose_calibrated(earlier: Sample, later: Sample, budget: Budget) -> Choice:
     """The policy `calibrated` under this budget: the worker finds its cut anew as labels come."""
-    row = calibrated(earlier, later, budget)
+    row = calibrated(train(to_train_on(earlier)), earlier, later, budget)
     if row.point is None:
         return Choice(None, None, row.missing)
     return Choice({"decision": "calibrated", "budget": asdict(budget)}, row.point)

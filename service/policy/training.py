@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from service.policy.boundary import BLOCKS, Budget, Outcome, choose_boundary, missing_labels, strict
+from service.policy.boundary import BLOCKS, LEARNED_FROM, Budget, Outcome, choose_boundary, missing_labels, strict
 from service.policy.calibrated import Calibration
 from service.policy.model import Floats, Logistic, Model, Trees, sigmoid
 from service.policy.signals import Signals
 
 _LEAST_OF_A_CLASS = 20
-_TREES = 150
+_BAGS = 3  # of trees, each grown by draws of its own: their mean orders what is nearly certain steadier than one
+_TREES = 100
 _DEPTH = 3
 
 
@@ -33,28 +34,57 @@ class Observation:
     weight: float = 1.0
 
 
-def fit_calibration(
-    observations: Sequence[Observation], budget: Budget, *, exact_hits: int = 0, kind: str = "trees"
-) -> Calibration:
-    """A calibration from the observations of one window, oldest first.
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model, and what it would serve of the requests that came after those which each part of it had learned from.
 
-    The cut is chosen on probabilities from models that saw only what came before the block of time which they judge,
-    as it will be when it serves; so what changes with time counts against it. `kind` is `trees` (gradient-boosted) or
-    `logistic`. `exact_hits` are those of the same window.
+    `model` None: too few right or wrong candidates. labelled: requests that were drawn at random.
     """
-    requests = {o.request for o in observations if o.weight}
-    right = sum(o.correct for o in observations)
-    missing = missing_labels(budget, len(requests))
-    if missing or min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
-        both = f"{_LEAST_OF_A_CLASS} right and {_LEAST_OF_A_CLASS} wrong candidates among the labelled ones"
-        return Calibration(budget, strict(missing or both), None, len(requests))
+
+    model: Model | None
+    outcomes: Sequence[Outcome]
+    labelled: int
+
+
+def fit_calibration(observations: Sequence[Observation], budget: Budget, *, exact_hits: int = 0) -> Calibration:
+    """A calibration from the observations of one window, oldest first. `exact_hits` are those of the same window."""
+    labelled = _labelled(observations)
+    if missing := missing_labels(budget, labelled):
+        return Calibration(budget, strict(missing), None, labelled)
+    return calibrate(train(observations), budget, exact_hits=exact_hits)
+
+
+def train(observations: Sequence[Observation], *, kind: str = "trees") -> Trained:
+    """The model of observations, oldest first, with the outcomes that a cut can be chosen on.
+
+    Their probabilities are from models that saw only what came before the block of time which they judge, as it will
+    be when it serves; so what changes with time counts against it. `kind` is `trees` (gradient-boosted) or `logistic`.
+    """
+    labelled, right = _labelled(observations), sum(o.correct for o in observations)
+    if min(right, len(observations) - right) < _LEAST_OF_A_CLASS:
+        return Trained(None, [], labelled)
     x = np.asarray([o.signals for o in observations], dtype=np.float64)
     y = np.asarray([o.correct for o in observations])
     blocks = _time_blocks(np.asarray([o.request for o in observations]))
     model, held_out = _forward_fit(x, y, blocks, kind)
-    later = [o for o, block in zip(observations, blocks, strict=True) if block]
-    boundary = choose_boundary(_outcomes(later, held_out), budget, exact_hits=exact_hits * (BLOCKS - 1) // BLOCKS)
-    return Calibration(budget, boundary, model, len(requests))
+    later = [o for o, block in zip(observations, blocks, strict=True) if block >= LEARNED_FROM]
+    return Trained(model, _outcomes(later, held_out), labelled)
+
+
+def calibrate(trained: Trained, budget: Budget, *, exact_hits: int = 0) -> Calibration:
+    """The calibration of a trained model for a budget. `exact_hits` are those of the window that it learned from."""
+    missing = missing_labels(budget, trained.labelled)
+    if missing or trained.model is None:
+        both = f"{_LEAST_OF_A_CLASS} right and {_LEAST_OF_A_CLASS} wrong candidates among the labelled ones"
+        return Calibration(budget, strict(missing or both), None, trained.labelled)
+    exact = exact_hits * (BLOCKS - LEARNED_FROM) // BLOCKS
+    return Calibration(
+        budget, choose_boundary(trained.outcomes, budget, exact_hits=exact), trained.model, trained.labelled
+    )
+
+
+def _labelled(observations: Sequence[Observation]) -> int:
+    return len({o.request for o in observations if o.weight})
 
 
 def _time_blocks(requests: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -64,11 +94,12 @@ def _time_blocks(requests: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _forward_fit(x: Floats, y: Any, blocks: Any, kind: str) -> tuple[Model, Floats]:
-    """The model of all rows, and the probabilities of those after the first block from models of what came before."""
-    scores = np.concatenate([_scores(x[blocks < b], y[blocks < b], x[blocks == b], kind) for b in range(1, BLOCKS)])
+    """The model of all rows, and the probabilities of those of later blocks from models of what came before."""
+    later = range(LEARNED_FROM, BLOCKS)
+    scores = np.concatenate([_scores(x[blocks < b], y[blocks < b], x[blocks == b], kind) for b in later])
     if kind == "logistic":
         return _fit_logistic(x, y), sigmoid(scores)
-    slope, shift = _platt(scores, y[blocks > 0])
+    slope, shift = _platt(scores, y[blocks >= LEARNED_FROM])
     return replace(_fit_trees(x, y), slope=slope, shift=shift), sigmoid(slope * scores + shift)
 
 
@@ -101,25 +132,29 @@ def _fit_logistic(x: Floats, y: Any) -> Logistic:
 
 
 def _fit_trees(x: Floats, y: Any) -> Trees:
-    from sklearn.ensemble import GradientBoostingClassifier  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
-
-    booster = GradientBoostingClassifier(
-        n_estimators=_TREES,
-        learning_rate=0.08,
-        max_depth=_DEPTH,
-        min_samples_leaf=20,
-        subsample=0.7,
-        max_features=0.5,
-        random_state=0,
-    ).fit(x, y)
-    parts = [_complete(tree.tree_, booster.learning_rate) for tree in booster.estimators_[:, 0]]
+    parts = [part for seed in range(_BAGS) for part in _boosted(x, y, seed)]
     rate = float(np.mean(y))
     return Trees(
         features=np.asarray([p[0] for p in parts], dtype=np.intp),
         thresholds=np.asarray([p[1] for p in parts]),
-        leaves=np.asarray([p[2] for p in parts]),
+        leaves=np.asarray([p[2] for p in parts]) / _BAGS,
         bias=float(np.log(rate / (1 - rate))),
     )
+
+
+def _boosted(x: Floats, y: Any, seed: int) -> list[tuple[list[int], list[float], list[float]]]:
+    from sklearn.ensemble import GradientBoostingClassifier  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+
+    booster = GradientBoostingClassifier(
+        n_estimators=_TREES,
+        learning_rate=0.1,
+        max_depth=_DEPTH,
+        min_samples_leaf=20,
+        subsample=0.7,
+        max_features=0.5,
+        random_state=seed,
+    ).fit(x, y)
+    return [_complete(tree.tree_, booster.learning_rate) for tree in booster.estimators_[:, 0]]
 
 
 def _complete(tree: Any, rate: float) -> tuple[list[int], list[float], list[float]]:
@@ -149,4 +184,4 @@ def _outcomes(observations: Sequence[Observation], probabilities: Floats) -> lis
     return [outcome for outcome in best.values() if outcome.weight]
 
 
-__all__ = ["Observation", "fit_calibration"]
+__all__ = ["Observation", "Trained", "calibrate", "fit_calibration", "train"]

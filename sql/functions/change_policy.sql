@@ -1,4 +1,4 @@
--- Change the policy of a cache: the keys given replace those there, a null value goes back to the default.
+-- Change the policy of a cache by a JSON Merge Patch: a null value goes back to the default.
 -- Caller: PATCH of the data API. Locks: the cache's row, then record_invalidation's. Bound: one row. Errors: SC404.
 
 create or replace function semcache.change_policy(p_tenant_id bigint, p_cache_id bigint, p_policy jsonb)
@@ -8,7 +8,7 @@ set search_path from current
 as $$
 begin
     update cache c
-    set policy = jsonb_strip_nulls(c.policy || p_policy),
+    set policy = merge_patch(c.policy, p_policy),
         changes = c.changes + 1,
         updated_at = now()
     where c.tenant_id = p_tenant_id

@@ -73,6 +73,21 @@ def test_a_policy_is_shown_whole(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"rate": 0.03}, {"rate": 0.03, "per": "served_hit", "confidence": 0.9}),
+        ({"per": None, "rate": 0.03}, {"rate": 0.03, "per": "semantic_hit", "confidence": 0.9}),
+        ({}, {"rate": 0.02, "per": "served_hit", "confidence": 0.9}),
+        (None, BUDGET),
+    ],
+)
+def test_a_change_of_a_part_of_the_budget_keeps_the_rest(http: httpx.Client, change: Any, left: dict[str, Any]) -> None:
+    cache = new_cache(http, budget={"rate": 0.02, "per": "served_hit", "confidence": 0.9})
+    changed = send(http, "PATCH", cache.path, {"policy": {"budget": change}})
+    assert changed.json()["policy"]["budget"] == left == http.get(cache.path).json()["policy"]["budget"]
+
+
+@pytest.mark.parametrize(
     ("policy", "word"),
     [
         ({"decision": "guess"}, "policy.decision"),

@@ -32,6 +32,7 @@ class Said:
 
     output: str
     figures: dict[str, Any]
+    code: int
 
 
 Run = Callable[..., Said]
@@ -44,8 +45,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         monkeypatch.setattr(sys, "argv", ["pgsemcache", "calibrate", *map(str, arguments), "--json", str(written)])
         with pytest.raises(SystemExit) as ended:
             main()
-        said = capsys.readouterr().out + (str(ended.value) if ended.value.code not in (0, None) else "")
-        return Said(said, json.loads(written.read_text()) if written.exists() else {})
+        written_to = capsys.readouterr()
+        code = ended.value.code
+        said = written_to.out + written_to.err + (code if isinstance(code, str) else "")
+        figures = json.loads(written.read_text()) if written.exists() else {}
+        return Said(said, figures, code if isinstance(code, int) else int(code is not None))
 
     return command
 
@@ -104,6 +108,16 @@ def test_a_bad_row_is_named(run: Run, tmp_path: Path, content: str, words: str) 
     path.write_text(content)
     assert words in run(path).output
     assert "cannot be read" in run(tmp_path / "absent.csv").output
+
+
+@pytest.mark.parametrize("flags", [[], ["--in-order"], ["--write"]])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_pairs_that_do_not_make_two_halves_are_refused(run: Run, tmp_path: Path, rows: int, flags: list[str]) -> None:
+    path = tmp_path / "few.jsonl"
+    path.write_text('{"a": "x", "b": "y", "same": 1}\n' * rows)
+    said = run(path, *flags)
+    assert (said.code, said.figures) == (2, {})
+    assert f"{rows} labelled pairs do not make two halves" in said.output
 
 
 @pytest.mark.parametrize(("flag", "value"), [("--since", "soon"), ("--tenant", "nobody"), ("--cache", "none")])

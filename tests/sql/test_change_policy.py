@@ -21,6 +21,27 @@ def test_keys_are_merged_and_null_goes_back_to_the_default(app: Session) -> None
     assert told == {"cache_id": cache_id, "exact_key": None}
 
 
+# The cases of RFC 7396, appendix A, whose patch is an object.
+@pytest.mark.parametrize(
+    ("target", "patch", "merged"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_a_patch_is_merged_as_the_standard_says(app: Session, target: object, patch: object, merged: object) -> None:
+    assert app.call("merge_patch", target=Jsonb(target), patch=Jsonb(patch)) == merged
+
+
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_cache_that_is_not_there_is_told(app: Session, deleted: bool) -> None:
     cache_id = app.cache() if deleted else 10**9

@@ -13,7 +13,7 @@ from service.policy.decision import Candidate, Query, Reason, Ruling, would_chan
 from service.policy.guards.features import extract
 from service.policy.model import Logistic, read_model
 from service.policy.signals import Frequencies, Signals, signals
-from service.policy.training import Observation, fit_calibration
+from service.policy.training import Observation, calibrate, fit_calibration, train
 
 TEXT = "How do I prune an old rose?"
 NEAR = "How can I prune an old rose?"
@@ -69,12 +69,24 @@ def test_exact_hits_widen_a_budget_per_served_hit_only():
     assert choose_boundary(outcomes, served, exact_hits=2000).cut < choose_boundary(outcomes, served).cut
 
 
+def test_a_budget_that_no_cut_keeps_says_how_far_it_is_and_how_many_labels_would_do():
+    mixed = [Outcome(1 - i / 1000, i % 100 != 99, str(i)) for i in range(400)]
+    missing = choose_boundary(mixed, Budget(0.015)).missing
+    more = int(missing.split()[1])
+    assert "wrong, which may be up to" in missing
+    number = 400 + more
+    alike = [replace(mixed[i * 400 // number], probability=1 - i / 1e6, cluster=str(i)) for i in range(number)]
+    assert choose_boundary(alike, Budget(0.015)).cut is not None
+    wrong = [Outcome(0.9, False, str(i)) for i in range(400)]
+    assert "at every cut 1.50% of the hits or more were wrong" in choose_boundary(wrong, Budget(0.015)).missing
+
+
 def test_too_few_observations_stay_strict_and_say_what_is_missing():
     needed = least_observations(Budget(0.01))
     assert 250 < needed < 300
     few = [Outcome(0.9, True, str(i)) for i in range(100)]
     assert choose_boundary(few, Budget(0.01)).cut is None
-    assert missing_labels(Budget(0.01), 0) == f"{ceil(needed * 5 / 4)} more labelled requests"
+    assert missing_labels(Budget(0.01), 0) == f"{ceil(needed * 10 / 8)} more labelled requests"
     calibration = fit_calibration(world(30, seed=1), Budget(0.01))
     assert calibration.model is None
     assert calibration.boundary.missing == missing_labels(Budget(0.01), 30)
@@ -93,7 +105,7 @@ def test_too_few_observations_stay_strict_and_say_what_is_missing():
 @pytest.mark.parametrize("kind", ["trees", "logistic"])
 def test_a_budget_holds_on_requests_that_were_not_seen(kind):
     pytest.importorskip("sklearn")
-    calibration = fit_calibration(world(3000, seed=2), Budget(0.05), kind=kind)
+    calibration = calibrate(train(world(1500, seed=2), kind=kind), Budget(0.05))
     assert calibration.boundary.cut is not None
     later = world(3000, seed=3)
     chances = calibration.model.probabilities([o.signals for o in later])
@@ -108,17 +120,17 @@ def test_a_flood_of_wrong_answers_after_a_quiet_time_leaves_nothing_to_serve(kin
     pytest.importorskip("sklearn")
     signs = Signals(**(dict.fromkeys(Signals._fields, 0.0) | {"similarity": 0.97}))
     quiet = [Observation(i, signs, True, str(i)) for i in range(800)]
-    assert fit_calibration([*quiet, *world(60, seed=7)], Budget(0.05), kind=kind).boundary.cut is not None
+    assert calibrate(train([*quiet, *world(60, seed=7)], kind=kind), Budget(0.05)).boundary.cut is not None
     flood = [Observation(i, signs, False, str(i)) for i in range(800, 1000)]
-    assert fit_calibration([*quiet, *flood], Budget(0.05), kind=kind).boundary.cut is None
+    assert calibrate(train([*quiet, *flood], kind=kind), Budget(0.05)).boundary.cut is None
 
 
 def test_labels_that_were_not_drawn_at_random_do_not_license_anything():
     pytest.importorskip("sklearn")
     drawn = world(3000, seed=2)
     praised = [replace(o, weight=0.0) for o in drawn]
-    assert fit_calibration(drawn, Budget(0.05), kind="logistic").boundary.cut is not None
-    calibration = fit_calibration(praised, Budget(0.05), kind="logistic")
+    assert calibrate(train(drawn, kind="logistic"), Budget(0.05)).boundary.cut is not None
+    calibration = calibrate(train(praised, kind="logistic"), Budget(0.05))
     assert (calibration.boundary.cut, calibration.observations) == (None, 0)
 
 
@@ -139,7 +151,7 @@ def test_a_label_that_stands_for_many_is_still_one_observation():
 @pytest.mark.parametrize("kind", ["trees", "logistic"])
 def test_a_calibration_survives_json(kind):
     pytest.importorskip("sklearn")
-    calibration = fit_calibration(world(800, seed=4), Budget(0.1, Per.SERVED_HIT), kind=kind)
+    calibration = calibrate(train(world(400, seed=4), kind=kind), Budget(0.1, Per.SERVED_HIT))
     back = read_calibration(json.loads(json.dumps(calibration.to_json())))
     rows = [o.signals for o in world(50, seed=5)]
     assert (back.budget, back.boundary) == (calibration.budget, calibration.boundary)
@@ -153,12 +165,14 @@ def test_trees_score_as_the_library_that_grew_them():
 
     rows = world(1500, seed=6)
     x, y = np.asarray([o.signals for o in rows]), np.asarray([o.correct for o in rows])
-    grown = ensemble.GradientBoostingClassifier(
-        n_estimators=150, learning_rate=0.08, max_depth=3, min_samples_leaf=20, subsample=0.7, max_features=0.5,
-        random_state=0,
-    ).fit(x, y)  # fmt: skip
-    ours = _fit_trees(x, y).probabilities(x.tolist())
-    assert np.allclose(ours, grown.predict_proba(x)[:, 1], atol=1e-6)
+    grown = [
+        ensemble.GradientBoostingClassifier(
+            n_estimators=100, learning_rate=0.1, max_depth=3, min_samples_leaf=20, subsample=0.7, max_features=0.5,
+            random_state=seed,
+        ).fit(x, y).decision_function(x)
+        for seed in range(3)
+    ]  # fmt: skip
+    assert np.allclose(_fit_trees(x, y).scores(x.tolist()), np.mean(grown, axis=0), atol=1e-6)
 
 
 def by_similarity():
