@@ -1,7 +1,8 @@
 """What the proxy adds to a miss, and how many hits it serves in a second, beside the upstream asked directly.
 
 The upstream (`upstream.py`) takes 200 ms for every answer. Each request of a miss is new; "again" asks the same ones.
-Clients begin evenly over those 200 ms, as they would by chance, and not in step. CPU is the service's share of a core.
+Clients of a miss begin evenly over those 200 ms, as they would by chance, and not in step. CPU is the service's share
+of a core.
 "exact" rows are of a cache whose policy embeds nothing; in "semantic" rows the embedding is part of the miss. The ways
 take turns, round by round, and what one takes on top of "direct" is the median of the rounds' differences.
 
@@ -79,13 +80,15 @@ def prompts(tag: str, count: int) -> list[str]:
     ]
 
 
-def ask(port: int, clients: int, texts: list[str], *, stream: bool, headers: dict[str, str]) -> Asked:
-    """Ask all texts over so many kept-alive connections."""
+def ask(
+    port: int, clients: int, texts: list[str], *, stream: bool, headers: dict[str, str], within: float = 0.0
+) -> Asked:
+    """Ask all texts over so many kept-alive connections. within: seconds in which the clients begin, evenly."""
     asked, lock, queue = Asked(), threading.Lock(), iter(texts)
     sent = {"content-type": "application/json"} | headers
 
     def work(number: int) -> None:
-        time.sleep(number * PERIOD / clients)
+        time.sleep(number * within / clients)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         for text in _drain(queue, lock):
             body = {
@@ -157,7 +160,8 @@ def compare(upstream_port: int, service: tuple[int, int], clients: int, calls: i
         for name, where in ports.items():
             texts = prompts(f"{name.removesuffix(' again')} {stream} {clients} {number}", calls)
             before = cpu_seconds(pid)
-            asked = ask(where, clients, texts, stream=stream, headers=WAYS.get(name, {}))
+            within = 0.0 if name.endswith("again") else PERIOD
+            asked = ask(where, clients, texts, stream=stream, headers=WAYS.get(name, {}), within=within)
             asked.cpu = cpu_seconds(pid) - before
             rounds[name].append(asked)
     form = "stream" if stream else "body"
