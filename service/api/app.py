@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from service.api import caches, console, entries, jobs, operations, problems, statistics
+from service.api import caches, console, entries, explanations, jobs, operations, problems, statistics
 from service.api.limits import BodyLimit
 from service.api.origins import LocalOrigins
 from service.api.proxy import Proxy
@@ -44,6 +44,7 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app.state.runtime = runtime
     problems.install(app)
     app.include_router(entries.router)  # first, since routes are tried in order and these are the hot ones
+    app.include_router(explanations.router)
     app.include_router(caches.router)
     app.include_router(statistics.router)
     app.include_router(jobs.router)

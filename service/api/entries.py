@@ -1,4 +1,4 @@
-"""Routes of entries: searched, stored, read, listed, changed, deleted, judged, explained."""
+"""Routes of entries: searched, stored, read, listed, changed, deleted, judged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
-from service.api.limits import check_count, check_depth, check_prompt, check_response, page_size
+from service.api.explanations import explanation_view
+from service.api.limits import check_count, check_prompt, check_prompted, check_response, page_size
 from service.api.problems import RESPONSES, Problem, as_problem, read_body_validation
 from service.api.schemas import (
     BatchItem,
@@ -29,11 +30,7 @@ from service.api.schemas import (
     EntryPage,
     EntryStored,
     EntryView,
-    Explain,
-    ExplanationView,
     Feedback,
-    GuardView,
-    NeighbourView,
     NewEntry,
     ScopeView,
     Search,
@@ -43,12 +40,10 @@ from service.api.schemas import (
 )
 from service.cache import data, manage
 from service.cache.directory import OpenCache
-from service.cache.explain import Explanation
 from service.cache.feedback import give_feedback
 from service.cache.lookup import Looked
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
-from service.policy.guards.checks import Verdict
 from service.settings import Settings
 from service.store.rows import EntryRow
 from service.upstream.answer import Answer
@@ -159,15 +154,8 @@ async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Respon
     return Response(status_code=202)
 
 
-@router.post("/explain", response_model=ExplanationView, summary="Why a prompt hits or misses")
-async def explain(body: Explain, runtime: RuntimeOf, cache: CacheOf) -> Response:
-    _check(runtime.settings, body.prompt, body.attributes, body.scope)
-    prompt = data.Prompt(body.prompt, body.scope, body.attributes, body.similarity_threshold, decision=body.decision)
-    return respond(_explanation(await data.explain(runtime, cache, prompt, body.limit)))
-
-
 async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchResult:
-    _check(runtime.settings, body.prompt, body.attributes, body.scope)
+    check_prompted(runtime.settings, body.prompt, body.attributes, body.scope)
     prompt = data.Prompt(
         body.prompt,
         body.scope,
@@ -177,13 +165,13 @@ async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchRes
         body.decision,
     )
     looked = await data.search(runtime, cache, prompt)
-    explanation = _explanation(await data.explain(runtime, cache, prompt, limit=8)) if body.explain else None
+    explanation = explanation_view(await data.explain(runtime, cache, prompt, limit=8)) if body.explain else None
     return SearchResult(data=_hits(looked), reason=looked.reason, threshold=looked.threshold, explanation=explanation)
 
 
 async def _store(body: NewEntry, runtime: Runtime, cache: OpenCache) -> EntryStored:
     settings = runtime.settings
-    _check(settings, body.prompt, body.attributes, body.scope)
+    check_prompted(settings, body.prompt, body.attributes, body.scope)
     check_response(settings, body.response)
     check_count(len(body.tags), settings.max_tags, "tags", "SEMCACHE_MAX_TAGS")
     kept = await data.store(
@@ -218,13 +206,6 @@ async def _batch(
             return BatchItem(status=failure.code.value.status, error=Problem.model_validate(as_problem(failure)))
 
     return BatchResult(data=list(await asyncio.gather(*(outcome(item) for item in items))))
-
-
-def _check(settings: Settings, prompt: str, attributes: dict[str, str], scope: dict[str, Any]) -> None:
-    check_prompt(settings, prompt)
-    check_count(len(attributes), settings.max_attributes, "attributes", "SEMCACHE_MAX_ATTRIBUTES")
-    if scope:
-        check_depth(scope, settings.max_json_depth, "scope")
 
 
 def _hits(looked: Looked) -> list[SearchHit]:
@@ -272,38 +253,6 @@ def _view(row: EntryRow) -> EntryView:
 
 def _detail(row: EntryRow) -> EntryDetail:
     return EntryDetail(**_view(row).model_dump(), scope=ScopeView.model_validate(row.scope))
-
-
-def _explanation(found: Explanation) -> ExplanationView:
-    return ExplanationView.model_validate(
-        {
-            "outcome": found.outcome,
-            "reason": found.reason,
-            "decision": found.decision,
-            "threshold": found.threshold,
-            "cut": found.cut,
-            "entryId": found.entry_id.hex if found.entry_id else None,
-            "similarity": found.similarity,
-            "neighbours": [
-                NeighbourView(
-                    id=near.entry_id.hex,
-                    prompt=near.prompt,
-                    similarity=near.similarity,
-                    obstacles=near.obstacles,
-                    scope_differs_in=near.scope_differs_in,
-                    guards=[_guard(verdict) for verdict in near.guards],
-                    probability=near.probability,
-                    would_change=near.would_change,
-                )
-                for near in found.neighbours
-            ],
-            "wouldChange": found.would_change,
-        }
-    )
-
-
-def _guard(verdict: Verdict) -> GuardView:
-    return GuardView(guard=verdict.guard.value, outcome=verdict.outcome.value, evidence=verdict.evidence)
 
 
 def _entry_id(text: str) -> UUID:

@@ -85,4 +85,21 @@ def check_depth(value: Any, limit: int, field: str) -> None:
         layer = inner
 
 
-__all__ = ["BodyLimit", "check_count", "check_depth", "check_prompt", "check_response", "check_text", "page_size"]
+def check_prompted(settings: Settings, prompt: str, attributes: dict[str, str], scope: dict[str, Any]) -> None:
+    """A prompt with what narrows it. Raises: SemcacheError(INVALID_DATA)."""
+    check_prompt(settings, prompt)
+    check_count(len(attributes), settings.max_attributes, "attributes", "SEMCACHE_MAX_ATTRIBUTES")
+    if scope:
+        check_depth(scope, settings.max_json_depth, "scope")
+
+
+__all__ = [
+    "BodyLimit",
+    "check_count",
+    "check_depth",
+    "check_prompt",
+    "check_prompted",
+    "check_response",
+    "check_text",
+    "page_size",
+]

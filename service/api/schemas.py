@@ -168,7 +168,7 @@ class NeighbourView(View):
 
 
 class ExplanationView(View):
-    outcome: Literal["hit", "semantic_hit", "miss"]
+    outcome: Literal["hit", "semantic_hit", "stale", "miss", "bypass", "refresh"]
     reason: str
     decision: Policy = Field(description="the policy that judged")
     threshold: float
@@ -186,15 +186,57 @@ class SearchResult(View):
     explanation: ExplanationView | None = None
 
 
-class Explain(Body):
-    model_config = example({"prompt": "How can I renew my library card?", "limit": 4})
+class ProxiedRequest(Body):
+    """A request as the proxy gets it. `x-cache-namespace` says nothing here: the cache is that of the path."""
 
-    prompt: Text
+    path: Literal["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings"]
+    headers: dict[str, str] = Field(default_factory=dict, description="those that control the cache count")
+    body: dict[str, Any]
+
+
+class Explain(Body):
+    """A prompt as it would be searched for; or a request as the proxy would get it, which says all by itself."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"prompt": "How can I renew my library card?", "limit": 4},
+                {
+                    "request": {
+                        "path": "/v1/chat/completions",
+                        "headers": {"x-cache-threshold": "0.9"},
+                        "body": {"model": "m", "messages": [{"role": "user", "content": "How do I renew my card?"}]},
+                    }
+                },
+            ]
+        }
+    )
+
+    prompt: Text | None = None
+    request: ProxiedRequest | None = None
     similarity_threshold: Threshold | None = None
     decision: Decision | None = None
     attributes: Attributes = Field(default_factory=dict)
     scope: ScopeBody = Field(default_factory=dict)
     limit: int = Field(8, ge=1, le=64)
+
+
+class LoggedRequest(View):
+    """A row of semcache.request_log."""
+
+    at: datetime
+    outcome: str
+    reason: str
+    entry_id: str | None = Field(description="the entry that was served, or stored")
+    similarity: float | None = Field(description="of the nearest entry that was looked at")
+    latency_ms: float
+    stages: dict[str, float] = Field(description="milliseconds of each stage of the lookup")
+    tokens_saved: int
+    tokens_spent: int
+
+
+class LoggedRequests(View):
+    data: list[LoggedRequest] = Field(description="the newest first; empty where the log has none, or none yet")
 
 
 class NewEntry(Body):

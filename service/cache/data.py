@@ -72,9 +72,7 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
 
 async def explain(runtime: Runtime, cache: OpenCache, prompt: Prompt, limit: int) -> Explanation:
     """Why a search of this prompt hits or misses. Raises as `search`; nothing is noted."""
-    ask = _ask(cache, prompt)
-    question = await runtime.rewriter.question(cache.policy, ask.identity)
-    return await explain_ask(runtime, cache, _ask(cache, prompt, question), limit)
+    return await explain_ask(runtime, cache, lambda question: _ask(cache, prompt, question), limit)
 
 
 async def store(

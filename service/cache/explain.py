@@ -1,16 +1,18 @@
-"""Why a prompt hits or misses: what is near in the whole cache, and what stands in the way of each."""
+"""Why a request hits or misses: what is near in the whole cache, and what stands in the way of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
 from uuid import UUID
 
+from service.cache.call import Call
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
-from service.cache.lookup import EXACT, FILLING, Ask, Looked, look_up
+from service.cache.lookup import EXACT, FILLING, SEMANTIC, STALE, Ask, Looked, look_up
+from service.cache.plan import make_plan
 from service.cache.runtime import Runtime
 from service.cache.second_stage import look_twice
 from service.errors import SemcacheError
@@ -24,6 +26,7 @@ from service.store import entries
 from service.store.database import Row
 from service.store.rows import Found
 
+_OUTCOMES = {EXACT: "hit", SEMANTIC: "semantic_hit", STALE: "stale", None: "miss"}
 _BY_POLICY = frozenset({Reason.UNLIKELY, Reason.UNCALIBRATED, Reason.EXPLORED, Reason.OUTRANKED, Reason.DISPUTED})
 
 
@@ -45,7 +48,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a search would answer and why. `would_change`: what would turn the verdict, in a sentence.
+    """What a search or the proxy would answer and why. `would_change`: what would turn the verdict, in a sentence.
 
     `decision` is the policy that judged the neighbours; `cut` the least probability that it serves, if it has one.
     """
@@ -61,17 +64,45 @@ class Explanation:
     would_change: str
 
 
-async def explain(runtime: Runtime, cache: OpenCache, ask: Ask, limit: int) -> Explanation:
+async def explain(runtime: Runtime, cache: OpenCache, ask_with: Callable[[str | None], Ask], limit: int) -> Explanation:
     """Look up as a search does, its second stage included, and then look at what is near in every scope of the cache.
 
+    ask_with: what is asked, given the stand-alone form of the question where there is one. Nothing is kept.
     Raises: SemcacheError with DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
+    ask = ask_with(None)
     looked = await look_up(runtime, cache, ask)
-    await look_twice(runtime, cache, ask, looked)
+    if looked.found is None and (question := await runtime.rewriter.question(cache.policy, ask.identity)):
+        ask = ask_with(question)
+        looked = await look_up(runtime, cache, ask)
+    await look_twice(runtime, cache, ask, looked, only_look=True)
+    return await _explained(runtime, cache, ask, looked, limit)
+
+
+async def explain_call(runtime: Runtime, cache: OpenCache, call: Call, limit: int) -> Explanation:
+    """What the proxy would do for this request in this cache, whatever namespace it names; the model is not asked.
+
+    Nothing is drawn by lot: a request of which the policy explores some is judged as one that is not.
+    Raises: as `explain`.
+    """
+    model = await runtime.models.identity(call.model)
+    plan = make_plan(call, cache, model)
+    if plan.reads:
+
+        def ask_with(question: str | None) -> Ask:
+            return replace(make_plan(call, cache, model, question).ask, exploration=0.0)
+
+        return await explain(runtime, cache, ask_with, limit)
+    looked = Looked(reason=plan.bypass or "refresh", threshold=cache.policy.threshold(plan.ask.threshold))
+    told = await _explained(runtime, cache, plan.ask, looked, limit)
+    return replace(told, outcome="bypass" if plan.bypass else "refresh")
+
+
+async def _explained(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, limit: int) -> Explanation:
     neighbours = await _neighbours(runtime, cache, ask, looked, limit)
     found, decision = looked.found, looked.nearby.decision if looked.nearby else None
     return Explanation(
-        outcome="hit" if looked.strategy == EXACT else "semantic_hit" if found else "miss",
+        outcome=_OUTCOMES[looked.strategy],
         reason=looked.reason,
         decision=decision.policy if decision else cache.policy.decision,
         threshold=looked.threshold,
@@ -179,7 +210,9 @@ def _words(nearest: Neighbour) -> list[str]:
 def _bars_neighbours(looked: Looked) -> str | None:
     """Why the lookup did not come to judge a neighbour, and what would help; None where it did."""
     if looked.reason == "mode_off":
-        return "The cache's mode is off: only another mode would let anything be looked up."
+        return "The mode is off: only another mode would let anything be looked up."
+    if looked.reason == "refresh":
+        return "The request asks for a fresh answer: without that it would be looked up."
     if looked.reason == FILLING:
         return "The prompt's variants are still being filled: further answers to it would have to be stored."
     if looked.reason != "no_entry" and looked.nearby is None:
@@ -189,9 +222,9 @@ def _bars_neighbours(looked: Looked) -> str | None:
 
 def _would_miss(looked: Looked, found: Found, text: str | None) -> str:
     """At a threshold of 1 only the same text is served, and that at any threshold."""
-    if looked.strategy == EXACT or semantic_text(found.prompt) == text:
+    if looked.strategy in (EXACT, STALE) or semantic_text(found.prompt) == text:
         return "The stored prompt is the same, so no threshold would make it a miss: only the end of the entry would."
     return f"A threshold above {found.similarity:.4f}, or of 1, would make it a miss."
 
 
-__all__ = ["Explanation", "Neighbour", "explain"]
+__all__ = ["Explanation", "Neighbour", "explain", "explain_call"]

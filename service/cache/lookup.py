@@ -288,6 +288,7 @@ __all__ = [
     "EXACT",
     "FILLING",
     "SEMANTIC",
+    "STALE",
     "UPSTREAM_FAILED",
     "Ask",
     "Looked",

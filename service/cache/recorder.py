@@ -18,6 +18,7 @@ from service.store import requests
 from service.store.database import Database
 from service.store.rows import TenantId
 from service.store.text import to_columns
+from service.telemetry.logs import request_id
 from service.telemetry.metrics import Metrics
 
 MOST_KEPT = 50_000
@@ -52,6 +53,7 @@ class Request:
     cost_ms: float | None = None
     saved_ms: float | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    request_id: str | None = field(default_factory=request_id.get)
 
     def to_row(self) -> dict[str, Any]:
         return {
@@ -72,6 +74,7 @@ class Request:
             "tokens_saved": self.tokens_saved,
             "tokens_spent": self.tokens_spent,
             "cost_ms": self.cost_ms,
+            "request_id": self.request_id,
         }
 
 

@@ -18,8 +18,11 @@ ACCEPTED, REJECTED, FAILED = "second_stage_accepted", "second_stage_rejected", "
 logger = logging.getLogger("semcache.second_stage")
 
 
-async def look_twice(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:
-    """Let the second stage of the cache's policy serve what the first left in doubt; its failure is a miss."""
+async def look_twice(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, *, only_look: bool = False) -> None:
+    """Let the second stage of the cache's policy serve what the first left in doubt; its failure is a miss.
+
+    only_look: keep nothing of what the judge says.
+    """
     stage, nearby = cache.policy.second_stage, looked.nearby
     doubt = doubtful(cache, ask, looked)
     if stage == "none" or nearby is None or doubt is None or doubt.reason is Reason.UNCALIBRATED:
@@ -28,7 +31,7 @@ async def look_twice(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looke
         accepted = await _in_time(_accepts(runtime, cache, nearby, doubt), runtime.settings.second_stage_deadline)
     looked.reason = {True: ACCEPTED, False: REJECTED, None: FAILED}[accepted]
     runtime.metrics.second_stages.labels(stage, looked.reason.removeprefix("second_stage_")).inc()
-    if stage == "judge" and accepted is not None:
+    if stage == "judge" and accepted is not None and not only_look:
         settle_later(runtime, cache, ask, nearby, doubt, right=accepted)
     if accepted:
         serve_alike(looked, nearby.found, doubt.candidate.text, ask, reason=ACCEPTED)

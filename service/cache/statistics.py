@@ -71,6 +71,12 @@ async def read_calibrations(runtime: Runtime, cache: OpenCache) -> list[dict[str
     return await calibrations.stats(runtime.db, cache.row)
 
 
+async def read_logged(runtime: Runtime, cache: OpenCache, request_id: str) -> list[Row]:
+    """What requests with this id got, the newest first: rows of `sql/queries/logged_requests.sql`."""
+    await runtime.recorder.flush()
+    return await requests.logged(runtime.db, cache.row, request_id)
+
+
 async def read_graph(runtime: Runtime, cache: OpenCache, measure: str, limit: int) -> tuple[list[Row], list[Row]]:
     """The most central nodes of the request graph and the edges between them, as the worker last computed them."""
     return await graph.central(runtime.db, cache.row, measure=measure, limit=limit)
@@ -85,6 +91,7 @@ __all__ = [
     "Traffic",
     "read_calibrations",
     "read_graph",
+    "read_logged",
     "read_similarities",
     "read_stats",
     "read_traffic",

@@ -20,6 +20,13 @@ async def record(db: Database, tenant_id: TenantId, requests: Sequence[dict[str,
         await connection.execute("select semcache.record_requests(%s, %s)", (tenant_id, Jsonb(list(requests))))
 
 
+async def logged(db: Database, cache: CacheRow, request_id: str) -> list[Row]:
+    """Rows of the log with this id, the newest first, as `logged_requests` gives them."""
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "request_id": request_id}
+    async with db.tenant(cache.tenant_id) as connection:
+        return await (await connection.execute(query("logged_requests"), values)).fetchall()
+
+
 async def traffic(db: Database, cache: CacheRow, *, since: datetime, step: timedelta) -> tuple[list[Row], list[Row]]:
     """How requests were served, by tier and step, and why they were not: rows of `request_traffic`, `miss_reasons`."""
     values = _window(cache, since) | {"step": step}
@@ -49,4 +56,4 @@ async def _rows(connection: Connection, name: str, values: dict[str, Any]) -> li
     return await (await connection.execute(query(name), values, prepare=False)).fetchall()
 
 
-__all__ = ["nearest", "record", "traffic"]
+__all__ = ["logged", "nearest", "record", "traffic"]

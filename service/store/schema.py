@@ -318,9 +318,11 @@ request_log = Table(
     _column("tokens_saved", Integer),
     _column("tokens_spent", Integer),
     _column("cost_ms", REAL, null=True),
+    _column("request_id", Text, null=True),
     Index("request_log_cache", "cache_id", "at"),
     Index("request_log_turn", "turn", postgresql_where=text("turn is not null")),
     Index("request_log_session", "cache_id", "session", "at", postgresql_where=text("session is not null")),
+    Index("request_log_request", "cache_id", "request_id", postgresql_where=text("request_id is not null")),
     Index("request_log_at", "at", postgresql_using="brin"),
 )
 

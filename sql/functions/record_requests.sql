@@ -15,7 +15,7 @@ begin
 
     insert into request_log (
         at, tenant_id, cache_id, scope_key, request_key, session, turn, entry_id, outcome, reason,
-        similarity, latency_ms, stages, tokens_saved, tokens_spent, cost_ms
+        similarity, latency_ms, stages, tokens_saved, tokens_spent, cost_ms, request_id
     )
     select r.at, p_tenant_id, r.cache_id, decode(r.scope_key, 'hex'), decode(r.request_key, 'hex'),
            coalesce(
@@ -31,11 +31,13 @@ begin
                case when r.conversation is not null then gen_random_uuid()::text end
            ),
            decode(r.turn, 'hex'), r.entry_id, r.outcome, r.reason,
-           r.similarity, r.latency_ms, coalesce(r.stages, '{}'), r.tokens_saved, r.tokens_spent, r.cost_ms
+           r.similarity, r.latency_ms, coalesce(r.stages, '{}'), r.tokens_saved, r.tokens_spent, r.cost_ms,
+           r.request_id
     from jsonb_to_recordset(p_requests) as r (
         at timestamptz, cache_id bigint, scope_key text, request_key text, session text, turn text, conversation text,
         entry_id uuid, outcome text, reason text,
-        similarity real, latency_ms real, stages jsonb, tokens_saved integer, tokens_spent integer, cost_ms real
+        similarity real, latency_ms real, stages jsonb, tokens_saved integer, tokens_spent integer, cost_ms real,
+        request_id text
     );
 
     with served as (
