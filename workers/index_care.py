@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from uuid import uuid4
 
 from service.policy.decision import FLOOR
@@ -12,9 +12,9 @@ from service.store.index_care import (
     build,
     clear_invalid,
     drop_needless,
+    figures,
     indexes_to_try,
     large_scopes,
-    lowest_recall,
     request_rate,
     try_recall,
     vacuum_needy,
@@ -26,13 +26,15 @@ URGENT = 4  # times the limit of exact scans: from there on a scan costs more th
 
 @dataclass(frozen=True, slots=True)
 class Cared:
-    """Names of what was built, dropped, vacuumed; how many scopes wait for an index; the lowest recall of all."""
+    """Names of what was built, dropped, vacuumed; how many scopes wait for an index; and `Figures`."""
 
     built: list[str]
     dropped: list[str]
     vacuumed: list[str]
     waiting: int
     lowest_recall: float | None
+    builds: int
+    dead_rows: dict[str, int]
 
 
 async def run_once(db: Database, settings: Settings) -> Cared:
@@ -47,7 +49,8 @@ async def run_once(db: Database, settings: Settings) -> Cared:
         urgent = not scope.indexed and scope.rows > URGENT * limit
         if (urgent or await request_rate(db) <= settings.index_max_rate) and await build(db, scope):
             built.append(scope.name)
-    return Cared(built, dropped, await vacuum_needy(db), len(wanted) - len(built), await lowest_recall(db))
+    vacuumed = await vacuum_needy(db)
+    return Cared(built, dropped, vacuumed, len(wanted) - len(built), **asdict(await figures(db)))
 
 
 __all__ = ["Cared", "run_once"]

@@ -233,8 +233,13 @@ CAPACITY = [
     ),
     Panel(
         "Approximate indexes",
-        {"lowest recall": of_all("semcache_index_recall"), "scopes that wait": of_all("semcache_index_waiting")},
+        {
+            "lowest recall": of_all("semcache_index_recall"),
+            "scopes that wait": of_all("semcache_index_waiting"),
+            "built in an hour": "max(increase(semcache_index_builds_total[1h]))",
+        },
     ),
+    Panel("Dead rows", {"{{table}}": of_all("semcache_dead_rows", "table")}, "Vacuum has not yet removed them."),
     Panel("Memory of replicas", {"{{instance}}": "process_resident_memory_bytes"}, unit="bytes"),
     Panel("Answers in memory", {"{{instance}}": "semcache_l1_bytes"}, unit="bytes"),
     Panel(

@@ -62,6 +62,8 @@ SHOWN = {
     "semcache_index_recall": Shown(
         "How often the worst approximate index finds the nearest neighbour, 0 to 1; absent where none was tried."
     ),
+    "semcache_index_builds": Shown("Approximate indexes built, first ones and later ones.", counts=True),
+    "semcache_dead_rows": Shown("Rows of each table that vacuum has not yet removed, as Postgres counts.", ("table",)),
     "semcache_index_waiting": Shown("Scopes that want an approximate index and wait for it."),
     "semcache_prefetches": Shown(
         "Answers asked for ahead in the last month, by what came of them: used, wasted, waiting, failed, …",
@@ -185,11 +187,15 @@ def _evictions(rows: Sequence[TaskRow]) -> dict[str, Values]:
 
 def _indexes(rows: Sequence[TaskRow]) -> dict[str, Values]:
     """What the task `index_care` noted in its row."""
-    taken = next((row.detail for row in rows if row.name == "index_care" and "waiting" in row.detail), None)
+    taken = next((row.detail for row in rows if row.name == "index_care" and "builds" in row.detail), None)
     if taken is None:
         return {}
     recall = {} if taken["lowest_recall"] is None else {"semcache_index_recall": taken["lowest_recall"]}
-    return {"semcache_index_waiting": taken["waiting"]} | recall
+    return recall | {
+        "semcache_index_waiting": taken["waiting"],
+        "semcache_index_builds": taken["builds"],
+        "semcache_dead_rows": {(table,): dead for table, dead in taken["dead_rows"].items()},
+    }
 
 
 def _ahead(rows: Sequence[TaskRow]) -> dict[str, Values]:

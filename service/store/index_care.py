@@ -44,6 +44,7 @@ on conflict (scope_id, embedder_id) do update
 set kind = excluded.kind,
     rows = excluded.rows,
     built_at = now(),
+    builds = vector_index.builds + 1,
     recall = null,
     checked_at = null
 """
@@ -77,6 +78,15 @@ class Index:
     scope_id: int
     embedder_id: int
     dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The lowest recall of all indexes, None where none was tried; how often they were built; dead rows by table."""
+
+    lowest_recall: float | None
+    builds: int
+    dead_rows: dict[str, int]
 
 
 async def large_scopes(db: Database, exact_scan_limit: int, *, recall_floor: float = 0.0) -> list[LargeScope]:
@@ -170,11 +180,9 @@ async def try_recall(db: Database, index: Index, *, after: UUID, sample: int, fl
     return cast("float | None", row["recall"])
 
 
-async def lowest_recall(db: Database) -> float | None:
-    """Of all indexes that were tried; None where none was."""
-    async with db.connection() as connection:
-        row = await connection.one("select min(recall) as recall from semcache.vector_index")
-    return cast("float | None", row["recall"])
+async def figures(db: Database) -> Figures:
+    async with db.connection(bulk=True) as connection:
+        return Figures(**await connection.one(query("care_figures")))
 
 
 async def vacuum_needy(db: Database) -> list[str]:
@@ -244,14 +252,15 @@ def _create(scope: LargeScope) -> sql.Composed:
 
 
 __all__ = [
+    "Figures",
     "Index",
     "LargeScope",
     "build",
     "clear_invalid",
     "drop_needless",
+    "figures",
     "indexes_to_try",
     "large_scopes",
-    "lowest_recall",
     "request_rate",
     "try_recall",
     "vacuum_needy",

@@ -501,6 +501,7 @@ vector_index = Table(
     _column("kind", Text),
     _column("rows", BigInteger),
     _at("built_at"),
+    _column("builds", Integer),
     _column("recall", REAL, null=True),
     _at("checked_at", null=True),
 )

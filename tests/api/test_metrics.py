@@ -24,6 +24,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 # What other tasks of the worker note.
 BY_OTHER_TASKS = {
     "semcache_evictions_total",
+    "semcache_dead_rows",
+    "semcache_index_builds_total",
     "semcache_index_recall",
     "semcache_index_waiting",
     "semcache_overfull_caches",

@@ -87,6 +87,9 @@ async def test_when_rows_have_doubled_a_new_one_takes_its_place(app: Session, wo
     (wanted,) = await large_scopes(worker, LIMIT)
     await build(worker, wanted)
     assert indexes(app) == [f"ann_{app.embedder_id}_{app.scope()}_ivfflat_9"]
+    noted = await index_care.figures(worker)
+    assert (noted.builds, noted.lowest_recall) == (2, None)
+    assert {"entry", "embedding"} <= noted.dead_rows.keys()
 
 
 async def test_another_kind_by_policy_takes_its_place(app: Session, worker: Database) -> None:

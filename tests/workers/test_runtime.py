@@ -12,6 +12,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from processes import start
+from psycopg.types.json import Jsonb
 from running import Service
 
 from service.errors import Code, SemcacheError
@@ -132,14 +133,17 @@ def test_the_service_counts_what_the_workers_noted(service: Service, database_ur
         connection.execute("""insert into semcache.task (name, detail) values ('drift', '{"tightened": 4}')""")
         connection.execute(
             "insert into semcache.task (name, outcome, detail) values "
-            """('eviction', 'done', '{"caches": 1, "batches": 2, "evicted": 7}'), """
-            """('index_care', 'done', '{"waiting": 3, "lowest_recall": 0.98}')"""
+            "('eviction', 'done', %s), ('index_care', 'done', %s)",
+            (
+                Jsonb({"caches": 1, "batches": 2, "evicted": 7}),
+                Jsonb({"waiting": 3, "lowest_recall": 0.98, "builds": 5, "dead_rows": {"entry": 8}}),
+            ),
         )
     counts = service.http.get("/metrics").text.splitlines()
     assert 'semcache_task_failures{task="sweep"} 2.0' in counts
     assert 'semcache_task_seconds{task="sweep"} 3.0' in counts
     shown = {"semcache_evictions_total 7.0", "semcache_overfull_caches 1.0", "semcache_index_recall 0.98"}
-    assert shown <= set(counts)
+    assert shown | {"semcache_index_builds_total 5.0", 'semcache_dead_rows{table="entry"} 8.0'} <= set(counts)
     assert "semcache_tightened_caches 4.0" in counts
 
 
