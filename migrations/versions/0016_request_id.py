@@ -16,7 +16,7 @@ depends_on = None
 def upgrade() -> None:
     op.execute("set local lock_timeout = '4s'")
     op.execute("set local statement_timeout = '30s'")
-    op.execute("alter table request_log add column request_id text")
+    op.execute("alter table request_log add column if not exists request_id text")
     op.execute(
         "comment on column request_log.request_id is 'The x-request-id of its answer: the caller''s own, or a new one.'"
     )

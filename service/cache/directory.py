@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from service.cache.runtime import Runtime
 from service.errors import Code, SemcacheError
 from service.policy.cache_policy import CachePolicy, read_policy
+from service.policy.needs import unmet
 from service.policy.policies import Learned
 from service.settings import DEFAULT_TENANT
 from service.store import caches, calibrations, tenants
 from service.store.rows import CacheRow, EmbedderId
 from service.store.tenants import Tenant, key_hash
+
+logger = logging.getLogger("semcache.cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,18 @@ async def open_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:
         return known
     mark = runtime.memory.mark
     found = await reopen_cache(runtime, tenant, name)
+    _warn(runtime, found)
     size = sum(learned.bytes for learned in found.learned.values())
     runtime.memory.remember_named(key, found.row.cache_id, found, size=size, mark=mark)
     return found
+
+
+def _warn(runtime: Runtime, cache: OpenCache) -> None:
+    """Tell once in the log what a policy asks for in vain: the settings may have changed since it was set."""
+    for lacking in unmet(cache.policy, runtime.settings):
+        if (warned := (cache.row.cache_id, lacking)) not in runtime.warned:
+            runtime.warned.add(warned)
+            logger.warning("cache %s of tenant %s: %s", cache.row.name, cache.tenant.name, lacking)
 
 
 async def reopen_cache(runtime: Runtime, tenant: Tenant, name: str) -> OpenCache:

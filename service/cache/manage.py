@@ -9,7 +9,9 @@ from uuid import UUID
 
 from service.cache.directory import OpenCache, reopen_cache
 from service.cache.runtime import Runtime
+from service.errors import Code, SemcacheError
 from service.policy.cache_policy import read_policy
+from service.policy.needs import unmet
 from service.store import caches, entries
 from service.store.tenants import Tenant
 
@@ -36,18 +38,26 @@ class Filter:
 
 
 async def create_cache(runtime: Runtime, tenant: Tenant, name: str, policy: dict[str, Any]) -> OpenCache:
-    """Raises: SemcacheError with CACHE_EXISTS, or INVALID_DATA for a bad policy."""
+    """Raises: SemcacheError with CACHE_EXISTS, or INVALID_DATA for a policy that is bad or cannot be followed here."""
     whole = read_policy(policy)
+    _require(unmet(whole, runtime.settings))
     row = await caches.create(runtime.db, tenant.tenant_id, name, policy)
     return OpenCache(tenant, row, whole)
 
 
 async def change_policy(runtime: Runtime, cache: OpenCache, changes: dict[str, Any]) -> OpenCache:
-    """Raises: SemcacheError(INVALID_DATA) for a bad policy, and then nothing changed."""
-    read_policy(changes, cache.row.policy)
+    """Raises: SemcacheError(INVALID_DATA) for a bad policy, and then nothing changed; also for one that cannot be
+    followed here, but for keys that could not be followed before."""
+    before = unmet(cache.policy, runtime.settings)
+    _require([n for n in unmet(read_policy(changes, cache.row.policy), runtime.settings) if n not in before])
     invalidation = await caches.change_policy(runtime.db, cache.row, changes)
     await runtime.coherence.invalidated(invalidation, cache.row.cache_id, None)
     return await reopen_cache(runtime, cache.tenant, cache.row.name)
+
+
+def _require(lacking: list[str]) -> None:
+    if lacking:
+        raise SemcacheError(Code.INVALID_DATA, "; ".join(lacking))
 
 
 async def delete_cache(runtime: Runtime, cache: OpenCache) -> None:

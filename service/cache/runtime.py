@@ -61,6 +61,7 @@ class Runtime:
     known_keys: Recent[Tenant]
     missed: Recent[object]
     patience: dict[Endpoint, Patience]
+    warned: set[tuple[int, str]]
 
     async def start(self) -> None:
         await self.db.open()
@@ -119,6 +120,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         known_keys=Recent(),
         missed=Recent(MISSED_BYTES),
         patience={name: Patience(settings.lookup_deadline, settings.database_timeout) for name in get_args(Endpoint)},
+        warned=set(),
     )
 
 

@@ -85,6 +85,13 @@ def judge_traffic(facts: TrafficFacts) -> Iterator[Finding]:
         yield Finding("warn", "vector indexes", said, "a worker rebuilds them: does it run, and what says its log?")
 
 
+def judge_policy(tenant: str, cache: str, lacking: list[str]) -> Iterator[Finding]:
+    """lacking: what the policy asks for in vain."""
+    for said in lacking:
+        mend = "set it where the service starts, or take the key back: PATCH /v1/caches/{cacheId}"
+        yield Finding("warn", f"cache {cache} of {tenant}", said, mend)
+
+
 def judge_disk(what: str, free: int) -> Finding:
     said = f"{free / 2**30:.1f} GB free"
     if free < ROOM:
@@ -145,4 +152,13 @@ def _indexes(facts: ServerFacts) -> Finding:
     return Finding("ok", "indexes", "all valid")
 
 
-__all__ = ["Finding", "Level", "judge_disk", "judge_engine", "judge_schema", "judge_server", "judge_traffic"]
+__all__ = [
+    "Finding",
+    "Level",
+    "judge_disk",
+    "judge_engine",
+    "judge_policy",
+    "judge_schema",
+    "judge_server",
+    "judge_traffic",
+]

@@ -12,15 +12,25 @@ from pathlib import Path
 import typer
 
 from service.api.origins import is_loopback
-from service.commands.checks import Finding, judge_disk, judge_engine, judge_schema, judge_server, judge_traffic
+from service.commands.checks import (
+    Finding,
+    judge_disk,
+    judge_engine,
+    judge_policy,
+    judge_schema,
+    judge_server,
+    judge_traffic,
+)
 from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
 from service.embed.embedder import open_embedder
 from service.errors import SemcacheError
 from service.json_text import parse
+from service.policy.cache_policy import read_policy
+from service.policy.needs import unmet
 from service.settings import DeclaredModel, Settings
 from service.store import migrate, tenants
 from service.store.database import Database, Limits
-from service.store.facts import read_server, read_traffic
+from service.store.facts import read_policies, read_server, read_traffic
 from service.upstream.client import UpstreamClient, UpstreamError
 from service.upstream.load import read_load
 from service.upstream.probe import probe
@@ -75,6 +85,9 @@ async def _database(settings: Settings, url: str) -> list[Finding]:
     try:
         async with _acting(url, "semcache_worker") as db:
             findings += judge_traffic(await read_traffic(db))
+            for row in await read_policies(db):
+                lacking = unmet(read_policy(row["policy"]), settings)
+                findings += judge_policy(row["tenant"], row["cache"], lacking)
     except SemcacheError:
         mend = "run this with the database login of a worker, who sees all tenants"
         findings.append(Finding("warn", "traffic", "was not looked at", mend))

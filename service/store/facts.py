@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.store.database import Database
+from service.store.database import Database, Row
 from service.store.queries import query
 
 
@@ -52,4 +52,10 @@ async def read_traffic(db: Database) -> TrafficFacts:
         return TrafficFacts(**await connection.one(query("traffic_facts")))
 
 
-__all__ = ["ServerFacts", "TrafficFacts", "read_server", "read_traffic"]
+async def read_policies(db: Database) -> list[Row]:
+    """Every cache, as `sql/queries/cache_policies.sql` names it. `db` acts as the worker."""
+    async with db.connection(bulk=True) as connection:
+        return await (await connection.execute(query("cache_policies"))).fetchall()
+
+
+__all__ = ["ServerFacts", "TrafficFacts", "read_policies", "read_server", "read_traffic"]

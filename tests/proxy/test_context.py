@@ -14,6 +14,7 @@ from running import running_service
 
 from service.settings import Settings
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body
+from tests.proxy.conftest import Start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -128,10 +129,12 @@ async def test_the_data_api_rewrites_too(upstream: FakeUpstream, talker: Asker) 
     assert found.json()["explanation"]["neighbours"][0]["prompt"] == ALONE
 
 
-async def test_without_a_resolver_only_exact_repeats_are_served(upstream: FakeUpstream, asker: Asker) -> None:
+async def test_when_the_resolver_is_gone_only_exact_repeats_are_served(upstream: FakeUpstream, start: Start) -> None:
     says(upstream, "/v1/chat/completions", *(f"Answer {i}." for i in range(50)))
-    await asker.new_cache(context="rewritten")
-    await stored(asker, ALONE)
-    got = await asker.ask(talk(WHALES, FOLLOW_UP))
-    assert (got.cache, got.reason) == ("MISS", "not_rewritten")
-    assert (await asker.stored(talk(WHALES, FOLLOW_UP))).cache == "HIT"
+    async with Asker((await start(resolver_url=upstream.url, resolver_model="resolver")).base) as asker:
+        await asker.new_cache(context="rewritten")
+    async with Asker((await start()).base, cache=asker.cache) as asker:
+        await stored(asker, ALONE)
+        got = await asker.ask(talk(WHALES, FOLLOW_UP))
+        assert (got.cache, got.reason) == ("MISS", "not_rewritten")
+        assert (await asker.stored(talk(WHALES, FOLLOW_UP))).cache == "HIT"

@@ -10,7 +10,6 @@ from service.policy.guards.token import Token
 
 _CLOCK = re.compile(r"\d\d:\d\d")
 _MONTHS = list(dict.fromkeys(lx.MONTHS.values()))
-_LATE = frozenset({"pm", "afternoon", "evening"})
 _FRACTIONS = {"quarter": 15, "half": 30}
 
 
@@ -96,7 +95,7 @@ def _date(joined: list[Token], tokens: list[Token], i: int, token: Token) -> int
     single = token.lower.rstrip("s")
     if token.lower in lx.MONTHS:
         return _month(joined, tokens, i, token)
-    if token.lower in lx.HALVES_OF_DAY and _take_hour(joined, token):
+    if token.lower in {"am", "pm"} and _take_hour(joined, token):
         return i
     if token.lower in {"past", "to"} and i < len(tokens) and _is_hour(tokens[i]) and _take_minutes(joined, token):
         hour = int(tokens[i].value) - (token.lower == "to")
@@ -114,19 +113,14 @@ def _date(joined: list[Token], tokens: list[Token], i: int, token: Token) -> int
 
 
 def _take_hour(joined: list[Token], token: Token) -> bool:
-    """Makes "pm", or the afternoon of "in the afternoon", a time with the hour before it, which is taken."""
-    at = len(joined) - 1
-    if token.lower not in {"am", "pm"}:
-        if [t.lower for t in joined[-2:]] != ["in", "the"]:
-            return False
-        at -= 2
-    if at < 0 or not (_is_hour(joined[at]) or _CLOCK.fullmatch(joined[at].value)):
+    """Makes "am" or "pm" a time with the hour before it, which is taken."""
+    if not joined or not (_is_hour(joined[-1]) or _CLOCK.fullmatch(joined[-1].value)):
         return False
-    hour, _, minute = joined[at].value.partition(":")
+    hour, _, minute = joined[-1].value.partition(":")
     if int(hour) > 12:
         return False
-    del joined[at:]
-    token.kind, token.value = "date", _clock(int(hour), minute or "00", late=token.lower in _LATE)
+    joined.pop()
+    token.kind, token.value = "date", _clock(int(hour), minute or "00", late=token.lower == "pm")
     return True
 
 

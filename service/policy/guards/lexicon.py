@@ -339,7 +339,6 @@ MOMENTS = _words(
     """today tomorrow yesterday tonight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""
 )
-HALVES_OF_DAY = _words("am pm morning afternoon evening")
 HOURS = MappingProxyType({"noon": "12:00", "midday": "12:00", "midnight": "00:00"})
 # What is true at the moment of asking, and perhaps no more at the next.
 PRESENT = _words("today tonight tomorrow current currently latest nowadays")

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from service.commands.checks import Finding, judge_disk, judge_engine, judge_schema, judge_server, judge_traffic
+from service.commands.checks import (
+    Finding,
+    judge_disk,
+    judge_engine,
+    judge_policy,
+    judge_schema,
+    judge_server,
+    judge_traffic,
+)
+from service.policy.cache_policy import read_policy
+from service.policy.needs import unmet
 from service.settings import Settings
 from service.store.facts import ServerFacts, TrafficFacts
 from service.store.migrate import State
@@ -109,3 +119,11 @@ def test_a_disk(free: int, level: str) -> None:
 @pytest.mark.parametrize(("busy", "findings"), [(None, 0), (0.5, 0), (0.71, 1)])
 def test_an_engine(busy: float | None, findings: int) -> None:
     assert len(list(judge_engine("small-chat", busy))) == findings
+
+
+def test_a_policy_that_asks_for_what_is_not_set_up_is_named() -> None:
+    policy = read_policy({"secondStage": "cross_encoder", "context": "rewritten"})
+    lacking = unmet(policy, Settings())
+    assert wrong(list(judge_policy("default", "faq", lacking))) == [("warn", "cache faq of default")] * 2
+    there = Settings(cross_encoder="m", resolver_url="http://r.example/v1", resolver_model="m")
+    assert wrong(list(judge_policy("default", "faq", unmet(policy, there)))) == []

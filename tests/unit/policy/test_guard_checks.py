@@ -115,6 +115,7 @@ ALIKE = [
     ("Bake it at 180 ℃", "Bake it at 180 °C"),
     ("Would ❤️ fit here?", "Would ❤ fit here?"),
     ("How do we co\u00adoperate?", "How do we cooperate?"),
+    ("It opens at eight in the morning", "In the morning it opens at eight"),
     ("Isn't Oslo the capital?", "Is Oslo not the capital?"),
     ("Why can't hens fly?", "Why can hens not fly?"),
     ("Rye is very healthy, isn't it?", "Rye is very healthy"),

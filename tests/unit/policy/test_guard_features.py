@@ -81,7 +81,6 @@ def test_numbers_agree_in_every_spelling(text, numbers):
         ("at noon", ["12:00"]),
         ("at 12 midnight", ["00:00"]),
         ("at 3:30 p.m.", ["15:30"]),
-        ("at 5 in the afternoon", ["17:00"]),
         ("at five o'clock", ["05:00"]),
         ("at a quarter to five", ["04:45"]),
         ("on 13/01/2024", ["2024-01-13"]),
