@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SEMCACHE_BENCH_DATA", ROOT.parent / "shared" / "data"))
 VECTORS = ROOT / "benchmarks" / "results" / "vectors"
+
+_DRAWN, _ZIPF = 8_000, 0.9
 
 Floats = NDArray[np.float32]
 
@@ -50,7 +53,21 @@ def pairs(name: str) -> list[Pair]:
 
 
 def stream(name: str = "stream_open") -> list[Request]:
+    """A stream as it stands in its file, or one that is drawn from a file of intents."""
+    if name.startswith("intents_"):
+        return _drawn(name)
     return [Request(r["text"], r["answer_id"], r["source"]) for r in rows(name)]
+
+
+def _drawn(name: str) -> list[Request]:
+    """Texts in the order of Zipf's law; an intent is one answer, and what is out of scope has an answer of its own."""
+    draw = random.Random(0)
+    table = draw.sample(rows(name), len(rows(name)))
+    popularity = [rank**-_ZIPF for rank in range(1, len(table) + 1)]
+    return [
+        Request(r["text"], r["text"] if r["intent"] == "oos" else r["intent"], name)
+        for r in draw.choices(table, popularity, k=_DRAWN)
+    ]
 
 
 def embed(texts: list[str], *, name: str) -> Floats:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from benchmarks.quality.replay import Neighbour, Step, Stream
-from service.policy.boundary import Budget
 from service.policy.calibrated import Calibration, decide_calibrated
-from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold
+from service.policy.decision import Candidate, Query, Ruling
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features, extract
 from service.policy.signals import Frequencies, signals
-from service.policy.training import Observation, fit_calibration
+from service.policy.training import Observation
 
 Labels = Counter[tuple[int, bool]]  # by text of an entry and whether its answer was right
 
@@ -123,4 +122,4 @@ def observe(
     return found, labels
 
 
-__all__ = ["Budget", "Learned", "Reason", "Static", "Texts", "decide_threshold", "fit_calibration", "observe"]
+__all__ = ["Labels", "Learned", "Static", "Texts", "observe"]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.quality.product`: the stream through the product itself, beside the replay of its policy.
+"""`python -m benchmarks.quality.product [STREAM]`: a stream through the product, beside the replay of its policy.
 
 Every request is asked through the proxy, before a model server that knows the answers. The first half runs under a
 budget that no number of labels meets, so misses are observed and nothing is served by similarity; then the cache gets
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -114,7 +115,8 @@ async def replay_through(bench: Bench, budget: Budget, url: str) -> list[Step]:
 
 
 def main() -> None:
-    bench = Bench()
+    name = sys.argv[1] if len(sys.argv) > 1 else "stream_open"
+    bench = Bench(name)
     budget = Budget(0.01, Per.SERVED_HIT)
     replayed, pure = bench.learned("trees", budget)
     with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres(Path(folder), durable=False) as server:
@@ -129,7 +131,7 @@ def main() -> None:
         )
     apart = sum(a.served != b.served for a, b in zip(pure, steps, strict=True))
     print(f"{apart} of {len(steps)} requests were served otherwise than in the replay")
-    target = ROOT / "benchmarks" / "results" / "quality-product.json"
+    target = ROOT / "benchmarks" / "results" / f"quality-product-{name}.json"
     target.write_text(json.dumps([asdict(row) for row in rows] + [{"apart": apart}], indent=1), encoding="utf-8")
 
 
