@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import asdict
@@ -13,12 +14,14 @@ from benchmarks.quality import context, kinds
 from benchmarks.quality.data import ROOT
 from benchmarks.quality.guard_pairs import must_miss, rejections
 from benchmarks.quality.streams import RATES, Bench, Row
+from service.embed.cross_encoder import open_cross_encoder
 from service.policy.boundary import Budget, Per
 from service.policy.calibrated import decide_calibrated
 from service.policy.decision import Query, decide_threshold
 from service.policy.guards.features import extract
 from service.policy.signals import Frequencies
 from service.policy.training import calibrate
+from service.settings import Settings
 
 DEFAULT_THRESHOLD = 0.9
 BUDGETS = tuple(Budget(rate, per) for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES)
@@ -56,6 +59,17 @@ def _streams(bench: Bench, report: dict[str, Any]) -> None:
     blind_rows = [blind.learned("trees", budget)[0] for budget in BUDGETS]
     _show("calibrated, without knowing which entries share an answer", blind_rows, report)
     _show("verified", [bench.verified(d, pooled=p) for p in (False, True) for d in RATES], report)
+
+
+def _second_stage(bench: Bench, report: dict[str, Any]) -> None:
+    settings = Settings()
+    if settings.cross_encoder is None:
+        print("\nsecond stage: not measured, SEMCACHE_CROSS_ENCODER names no model")
+        return
+    encoder = asyncio.run(open_cross_encoder(settings.cross_encoder, settings.models_dir))
+    rows = [bench.second_stage(b, lambda *pair: asyncio.run(encoder.probability(*pair))) for b in BUDGETS]
+    _show(f"calibrated, what it doubts judged by {settings.cross_encoder}", rows, report)
+    asyncio.run(encoder.close())
 
 
 def _sources(bench: Bench, report: dict[str, Any]) -> None:
@@ -145,6 +159,7 @@ def main() -> None:
     print(f"stream_open, second half: {len(later)} requests; exact repeats {exact:.1%}, perfect decision {best:.1%}")
     print("Labels: of the false hits on questions that were never asked before, more than half are true duplicates.")
     _streams(bench, report)
+    _second_stage(bench, report)
     _sources(bench, report)
     _pairs(bench, report)
     _questions(report)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from benchmarks.quality.replay import Neighbour, Step, Stream
+from service.policy.cache_policy import CachePolicy
 from service.policy.calibrated import Calibration, decide_calibrated
-from service.policy.decision import Candidate, Query, Ruling
+from service.policy.decision import Candidate, Decision, Query, Ruling
+from service.policy.doubt import in_doubt
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features, extract
 from service.policy.signals import Frequencies, signals
 from service.policy.training import Observation
+
+_DEFAULTS = CachePolicy()
 
 Labels = Counter[tuple[int, bool]]  # by text of an entry and whether its answer was right
 
@@ -82,20 +86,45 @@ class Learned:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, text: int, near: Sequence[Neighbour]) -> Neighbour | None:
-        decision = decide_calibrated(
+        decision = self.decide(text, near)
+        return _chosen(near, decision.candidate) if decision.ruling is Ruling.HIT else None
+
+    def decide(self, text: int, near: Sequence[Neighbour]) -> Decision:
+        return decide_calibrated(
             self.texts.query(text),
             self.texts.candidates(near, self.labels),
             calibration=self.calibration,
             budget=self.calibration.budget,
             frequencies=Frequencies(self.total, self.counts),
         )
-        if decision.ruling is not Ruling.HIT or decision.candidate is None:
-            return None
-        return next(n for n in near if str(n.text) == decision.candidate.entry_id)
 
     def stored(self, text: int) -> None:
         self.total += 1
         self.counts.update(set(self.texts.features[text].content))
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """The calibrated policy with a cross-encoder for the nearest entry in doubt, by the default values of a cache's
+    policy. `probability` is that two questions ask the same; None: they are too long."""
+
+    policy: Learned
+    probability: Callable[[str, str], float | None]
+
+    def __call__(self, text: int, near: Sequence[Neighbour]) -> Neighbour | None:
+        decision = self.policy.decide(text, near)
+        if decision.ruling is Ruling.HIT:
+            return _chosen(near, decision.candidate)
+        doubted = in_doubt(decision, _DEFAULTS.doubt_threshold)
+        if doubted is None:
+            return None
+        same = self.probability(self.policy.texts.texts[text], doubted.candidate.text)
+        accepted = same is not None and same >= _DEFAULTS.second_stage_threshold
+        return _chosen(near, doubted.candidate) if accepted else None
+
+
+def _chosen(near: Sequence[Neighbour], candidate: Candidate | None) -> Neighbour | None:
+    return next((n for n in near if candidate and str(n.text) == candidate.entry_id), None)
 
 
 def observe(
@@ -122,4 +151,4 @@ def observe(
     return found, labels
 
 
-__all__ = ["Labels", "Learned", "Static", "Texts", "observe"]
+__all__ = ["Labels", "Learned", "SecondStage", "Static", "Texts", "observe"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from benchmarks.quality.data import stream as read_stream
 from benchmarks.quality.figures import Figures, figures
-from benchmarks.quality.policies import Labels, Learned, Static, Texts, observe
+from benchmarks.quality.policies import Labels, Learned, SecondStage, Static, Texts, observe
 from benchmarks.quality.replay import Neighbour, Step, Stream, never, perfect, replay
 from service.policy.boundary import Budget, Per
 from service.policy.decision import Ruling
@@ -87,13 +87,23 @@ class Bench:
 
     def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
         """`without`: a source that the training does not see."""
+        policy = self._learned(kind, budget, without)
+        steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
+        name = f"calibrated ({kind})" + _left_out(without)
+        cut = policy.calibration.boundary.cut
+        return Row(name, budget.rate, budget.per.value, cut, self.measure(steps)), steps
+
+    def second_stage(self, budget: Budget, probability: Callable[[str, str], float | None]) -> Row:
+        policy = self._learned("trees", budget, "")
+        steps = replay(self.stream, SecondStage(policy, probability), live_from=self.half, on_store=policy.stored)
+        cut = policy.calibration.boundary.cut
+        return Row("calibrated + cross-encoder", budget.rate, budget.per.value, cut, self.measure(steps))
+
+    def _learned(self, kind: str, budget: Budget, without: str) -> Learned:
         trained, labels = self.trained(kind, without)
         exact = sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
         calibration = calibrate(trained, budget, exact_hits=exact)
-        policy = Learned(self.texts, calibration, labels)
-        steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
-        name = f"calibrated ({kind})" + _left_out(without)
-        return Row(name, budget.rate, budget.per.value, calibration.boundary.cut, self.measure(steps)), steps
+        return Learned(self.texts, calibration, labels)
 
     def verified(self, delta: float, *, pooled: bool) -> Row:
         """The bound is per request, so it stands in a row of its own kind. Exploring feeds the fits all along."""
