@@ -13,37 +13,22 @@ import numpy as np
 from benchmarks.quality import context, kinds
 from benchmarks.quality.data import ROOT
 from benchmarks.quality.guard_pairs import must_miss, rejections
-from benchmarks.quality.streams import RATES, Bench, Row
+from benchmarks.quality.streams import BUDGETS, RATES, Bench, Row
 from service.embed.cross_encoder import open_cross_encoder
 from service.policy.boundary import Budget, Per
 from service.policy.calibrated import decide_calibrated
 from service.policy.decision import Query, decide_threshold
 from service.policy.guards.features import extract
 from service.policy.signals import Frequencies
-from service.policy.training import calibrate
 from service.settings import Settings
 
 DEFAULT_THRESHOLD = 0.9
-BUDGETS = tuple(Budget(rate, per) for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES)
-
-
-def _line(row: Row) -> str:
-    f = row.figures
-    budget = f"{row.budget:.1%} per {row.per}" if row.budget is not None else ""
-    cut = f"{row.cut:.3f}" if row.cut is not None else "-"
-    return (
-        f"{row.policy:38s} {budget:23s} {cut:>6s} hit {f.hit_rate:6.1%}  headroom {f.headroom:6.1%} "
-        f"[{f.headroom_interval[0]:.0%}, {f.headroom_interval[1]:.0%}]  false/served {f.false_per_served.value:6.2%} "
-        f"[{f.false_per_served.resampled[0]:.2%}, {f.false_per_served.resampled[1]:.2%}]  "
-        f"false/semantic {f.false_per_semantic.value:6.2%} "
-        f"[{f.false_per_semantic.resampled[0]:.1%}, {f.false_per_semantic.resampled[1]:.1%}] of {f.semantic_hits}"
-    )
 
 
 def _show(title: str, rows: list[Row], report: dict[str, Any]) -> None:
     print(f"\n{title}")
     for row in rows:
-        print("  " + _line(row), flush=True)
+        print("  " + row.line(), flush=True)
     report[title] = [asdict(row) for row in rows]
 
 
@@ -127,7 +112,7 @@ def _questions(report: dict[str, Any]) -> None:
 
 
 def _cost(bench: Bench, report: dict[str, Any]) -> None:
-    calibration = calibrate(bench.trained("trees", "")[0], Budget(0.01, Per.SERVED_HIT), exact_hits=bench.exact_hits)
+    calibration = bench.policy("trees", Budget(0.01, Per.SERVED_HIT), "").calibration
     frequencies = Frequencies(1000, {})
     asked = [(s.request.text, bench.texts.candidates(s.neighbours)) for s in bench.shadow[-3000:] if s.neighbours]
     for text, candidates in asked:  # warms the caches of words

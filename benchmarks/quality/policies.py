@@ -10,7 +10,7 @@ from functools import lru_cache
 from benchmarks.quality.replay import Neighbour, Step, Stream
 from service.policy.cache_policy import CachePolicy
 from service.policy.calibrated import Calibration, decide_calibrated
-from service.policy.decision import Candidate, Decision, Query, Ruling
+from service.policy.decision import FLOOR, Candidate, Decision, Query, Ruling
 from service.policy.doubt import in_doubt
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import Features, extract
@@ -127,6 +127,27 @@ def _chosen(near: Sequence[Neighbour], candidate: Candidate | None) -> Neighbour
     return next((n for n in near if candidate and str(n.text) == candidate.entry_id), None)
 
 
+def label(
+    texts: Texts,
+    request: tuple[int, int, str],
+    near: Sequence[Neighbour],
+    labels: Labels,
+    frequencies: Frequencies,
+    *,
+    weight: float = 1.0,
+) -> list[tuple[Neighbour, Observation]]:
+    """The neighbours of a request as observations; it is its number, its text's index, and its answer."""
+    at, text, answer = request
+    close = [n for n in near if n.similarity >= FLOOR]
+    verdicts = [texts.verdicts(text, n.text) for n in close]
+    rows = signals(texts.query(text), texts.candidates(close, labels), verdicts, frequencies)
+    return [
+        (n, Observation(at, row, n.answer == answer, n.answer, weight))
+        for row, n in zip(rows, close, strict=True)
+        if row is not None
+    ]
+
+
 def observe(
     texts: Texts, stream: Stream, steps: Sequence[Step], *, without: str = ""
 ) -> tuple[list[Observation], Labels]:
@@ -135,20 +156,19 @@ def observe(
     counts: Counter[str] = Counter()
     labels: Labels = Counter()
     total = 0
-    found = []
+    found: list[Observation] = []
     for step in steps:
         if step.served is not None:
             continue
         text = stream.at[step.request.text]
-        near = [n for n in step.neighbours if n.similarity >= 0.6 and step.request.source != without]
-        verdicts = [texts.verdicts(text, n.text) for n in near]
-        rows = signals(texts.query(text), texts.candidates(near, labels), verdicts, Frequencies(total, counts))
-        seen = [(row, n) for row, n in zip(rows, near, strict=True) if row is not None]
-        found += [Observation(step.at, row, n.answer == step.request.answer, n.answer) for row, n in seen]
-        labels.update((n.text, n.answer == step.request.answer) for _, n in seen)
+        if step.request.source != without:
+            request = (step.at, text, step.request.answer)
+            seen = label(texts, request, step.neighbours, labels, Frequencies(total, counts))
+            found += [observation for _, observation in seen]
+            labels.update((n.text, observation.correct) for n, observation in seen)
         total += 1
         counts.update(set(texts.features[text].content))
     return found, labels
 
 
-__all__ = ["Labels", "Learned", "SecondStage", "Static", "Texts", "observe"]
+__all__ = ["Labels", "Learned", "SecondStage", "Static", "Texts", "label", "observe"]

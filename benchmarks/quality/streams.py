@@ -19,6 +19,7 @@ from service.policy.verified import Fit, decide_verified, fit
 
 THRESHOLDS = [round(0.6 + 0.005 * i, 3) for i in range(80)]
 RATES = (0.01, 0.03, 0.05)
+BUDGETS = tuple(Budget(rate, per) for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES)
 LEVELS = ("static", "static + blocking guards", "static + guards")
 
 
@@ -31,6 +32,19 @@ class Row:
     per: str
     cut: float | None
     figures: Figures
+
+    def line(self) -> str:
+        f = self.figures
+        low, high = f.headroom_interval
+        budget = f"{self.budget:.1%} per {self.per}" if self.budget is not None else ""
+        cut = f"{self.cut:.3f}" if self.cut is not None else "-"
+        return (
+            f"{self.policy:38s} {budget:23s} {cut:>6s} hit {f.hit_rate:6.1%}  headroom {f.headroom:6.1%} "
+            f"[{low:.0%}, {high:.0%}]  false/served {f.false_per_served.value:6.2%} "
+            f"[{f.false_per_served.resampled[0]:.2%}, {f.false_per_served.resampled[1]:.2%}]  "
+            f"false/semantic {f.false_per_semantic.value:6.2%} "
+            f"[{f.false_per_semantic.resampled[0]:.1%}, {f.false_per_semantic.resampled[1]:.1%}] of {f.semantic_hits}"
+        )
 
 
 class Bench:
@@ -46,12 +60,15 @@ class Bench:
         self.shadow = replay(self.stream, never)
         self.best = replay(self.stream, perfect(self.stream), live_from=self.half)
         self.observations, _ = self.observe()
-        self.exact_hits = sum(s.exact for s in self.shadow[: self.half])
         self.trained = cache(self._trained)
 
     def observe(self, *, without: str = "") -> tuple[list[Observation], Labels]:
         """What the first half, as a shadow, gives to learn from."""
         return observe(self.texts, self.stream, self.shadow[: self.half], without=without)
+
+    def exact_hits(self, without: str = "") -> int:
+        """Those of the first half."""
+        return sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
 
     def _trained(self, kind: str, without: str) -> tuple[Trained, Labels]:
         observations, labels = self.observe(without=without)
@@ -87,22 +104,22 @@ class Bench:
 
     def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
         """`without`: a source that the training does not see."""
-        policy = self._learned(kind, budget, without)
+        policy = self.policy(kind, budget, without)
         steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
         name = f"calibrated ({kind})" + _left_out(without)
         cut = policy.calibration.boundary.cut
         return Row(name, budget.rate, budget.per.value, cut, self.measure(steps)), steps
 
     def second_stage(self, budget: Budget, probability: Callable[[str, str], float | None]) -> Row:
-        policy = self._learned("trees", budget, "")
+        policy = self.policy("trees", budget, "")
         steps = replay(self.stream, SecondStage(policy, probability), live_from=self.half, on_store=policy.stored)
         cut = policy.calibration.boundary.cut
         return Row("calibrated + cross-encoder", budget.rate, budget.per.value, cut, self.measure(steps))
 
-    def _learned(self, kind: str, budget: Budget, without: str) -> Learned:
+    def policy(self, kind: str, budget: Budget, without: str) -> Learned:
+        """What the first half teaches."""
         trained, labels = self.trained(kind, without)
-        exact = sum(s.exact and s.request.source != without for s in self.shadow[: self.half])
-        calibration = calibrate(trained, budget, exact_hits=exact)
+        calibration = calibrate(trained, budget, exact_hits=self.exact_hits(without))
         return Learned(self.texts, calibration, labels)
 
     def verified(self, delta: float, *, pooled: bool) -> Row:
@@ -171,4 +188,4 @@ class _Verified:
         return found
 
 
-__all__ = ["LEVELS", "RATES", "Bench", "Row"]
+__all__ = ["BUDGETS", "LEVELS", "RATES", "Bench", "Row"]
