@@ -55,11 +55,18 @@ def _calls(calls: list[tuple[str, str, Any]]) -> Iterator[str]:
     for tag, group in groupby(calls, lambda item: item[2]["tags"][0]):
         yield f"\n## {tag.capitalize()}\n\n| call | | takes | answers |\n|---|---|---|---|\n"
         for path, method, call in group:
-            query = [f"`{item['name']}`" for item in call.get("parameters", ()) if item["in"] == "query"]
+            query = [_parameter(item) for item in call.get("parameters", ()) if item["in"] == "query"]
             takes = ", ".join([*_named(call.get("requestBody")), *query])
             status, answer = next(iter(call["responses"].items()))
             answers = " ".join([status, *_named(answer)])
             yield f"| `{method.upper()} {path}` | {call['summary']} | {takes} | {answers} |\n"
+
+
+def _parameter(item: dict[str, Any]) -> str:
+    """A parameter of the query, with its values where they are a closed set."""
+    schema = item["schema"]
+    choices = [choice for choice in (schema, *schema.get("anyOf", ())) if "enum" in choice]
+    return f"`{item['name']}`" + (f" ({_type(choices[0])})" if choices else "")
 
 
 def _body(place: dict[str, Any] | None) -> dict[str, Any]:
