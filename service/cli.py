@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from service.commands import calibrate, db, doctor, keys, psql, serve, transfer
+from service.commands import calibrate, db, doctor, keys, psql, quotas, serve, transfer
 from service.commands.report.command import report
 from service.errors import SemcacheError
 from service.resources import version
@@ -32,6 +32,7 @@ app.command("import")(transfer.import_lines)
 app.command("export")(transfer.export_lines)
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")
+app.add_typer(quotas.app, name="quotas")
 
 
 def _show_version(wanted: bool) -> None:

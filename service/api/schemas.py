@@ -398,6 +398,10 @@ class Stats(View):
     pinned: int
     quarantined: int
     answer_bytes: int
+    max_entries: int | None = Field(description="by the policy, or what the tenant's quota leaves to its largest cache")
+    max_bytes: int | None
+    full_percent: float | None = Field(description="of the tighter limit; null where there is none")
+    evicted: int = Field(description="entries that gave way so far")
     lookups: int
     hits: int
     exact_hits: int

@@ -25,6 +25,17 @@ class KeyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """What all caches of a tenant hold, and how much they may; None: no limit."""
+
+    tenant: str
+    entries: int
+    max_entries: int | None
+    bytes: int
+    max_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Tenant:
     tenant_id: TenantId
     name: str
@@ -85,12 +96,26 @@ async def revoke_key(db: Database, api_key_id: int) -> InvalidationId | None:
     return cast("InvalidationId | None", row["invalidation_id"])
 
 
+async def set_quota(db: Database, tenant: str, *, max_entries: int | None, max_bytes: int | None) -> bool:
+    """False where there is no such tenant. `db` acts as the worker, here and below."""
+    async with db.connection() as connection:
+        row = await connection.one("select semcache.set_quota(%s, %s, %s) as known", (tenant, max_entries, max_bytes))
+    return bool(row["known"])
+
+
+async def list_quotas(db: Database) -> list[QuotaRow]:
+    async with db.connection() as connection:
+        await connection.execute("select semcache.fold_changes()")
+        return [QuotaRow(**row) for row in await (await connection.execute(query("list_quotas"))).fetchall()]
+
+
 def key_hash(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 __all__ = [
     "KeyRow",
+    "QuotaRow",
     "Tenant",
     "any_key",
     "create_key",
@@ -99,5 +124,7 @@ __all__ = [
     "find_by_key",
     "key_hash",
     "list_keys",
+    "list_quotas",
     "revoke_key",
+    "set_quota",
 ]

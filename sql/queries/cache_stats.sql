@@ -2,6 +2,10 @@
 -- Rates are left to the reader: a cache that was never asked has none.
 select
     held.*,
+    size.max_entries,
+    size.max_bytes,
+    size.full_percent,
+    coalesce(size.evicted, 0) as evicted,
     served.*
 from (
     select
@@ -17,6 +21,11 @@ from (
       and e.epoch = c.epoch
       and (e.expires_at is null or e.expires_at > now())
 ) held
+left join (
+    select k.max_entries, k.max_bytes, k.full_percent, k.evicted
+    from semcache.capacity k
+    where k.cache_id = %(cache_id)s
+) size on true
 cross join (
     select
         count(*) as lookups,
