@@ -87,9 +87,11 @@ def bodies() -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("route", list(bodies()))
-def test_every_body_has_an_example_that_works(cache: Cache, route: str) -> None:
-    (example,) = bodies()[route]["examples"]
+EXAMPLES = [(route, example) for route, schema in bodies().items() for example in schema.get("examples", [None])]
+
+
+@pytest.mark.parametrize(("route", "example"), EXAMPLES, ids=[route for route, _ in EXAMPLES])
+def test_every_body_has_an_example_that_works(cache: Cache, route: str, example: dict[str, Any]) -> None:
     method, path = route.split(" ")
     entry = cache.store("How do I renew my library card?", "Online, under My account.")
     body = json.loads(json.dumps(example).replace("00000000000000000000000000000000", entry))
