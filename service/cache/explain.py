@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import floor
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from service.errors import SemcacheError
 from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS
 from service.identity.request import Identity
-from service.policy.decision import FLOOR, Policy, Reason, would_change
+from service.policy.decision import FLOOR, Policy, Reason, rounded_down, rounded_up, would_change
 from service.policy.guards.checks import Outcome, Verdict, check
 from service.policy.guards.features import features_of
 from service.store import entries
@@ -190,8 +189,8 @@ def _would_change(looked: Looked, text: str | None, neighbours: list[Neighbour])
 
 def _would_serve(looked: Looked, nearest: Neighbour) -> str:
     if nearest.obstacles in (["below_threshold"], ["other_text"]):
-        least = min(floor(nearest.similarity * 10_000), 9_999) / 10_000
-        return f"A threshold of at most {least:.4f} instead of {looked.threshold:.4f} would make it a hit."
+        least = rounded_down(min(nearest.similarity, 0.9999))
+        return f"A threshold of at most {least} instead of {looked.threshold:.4f} would make it a hit."
     if nearest.obstacles and set(nearest.obstacles) <= _BY_POLICY:
         return f"The nearest entry would take {nearest.would_change[0]}."
     if nearest.obstacles:
@@ -224,7 +223,7 @@ def _would_miss(looked: Looked, found: Found, text: str | None) -> str:
     """At a threshold of 1 only the same text is served, and that at any threshold."""
     if looked.strategy in (EXACT, STALE) or semantic_text(found.prompt) == text:
         return "The stored prompt is the same, so no threshold would make it a miss: only the end of the entry would."
-    return f"A threshold above {found.similarity:.4f}, or of 1, would make it a miss."
+    return f"A threshold above {rounded_up(found.similarity)}, or of 1, would make it a miss."
 
 
 __all__ = ["Explanation", "Neighbour", "explain", "explain_call"]

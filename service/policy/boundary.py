@@ -81,6 +81,8 @@ def choose_boundary(outcomes: Sequence[Outcome], budget: Budget, *, exact_hits: 
 
     `exact_hits` are those served in the same window; they count for a budget per served hit only.
     """
+    if not outcomes:
+        return strict(missing_labels(budget, 0))
     seen = ClusteredRate()
     if budget.per is Per.SERVED_HIT:
         seen.add_right(exact_hits)

@@ -26,8 +26,8 @@ class ClusteredRate:
     """A rate over clusters, which may grow one observation at a time.
 
     Its bounds are Wilson's at the effective number of observations: the number divided by the design effect, the
-    clusters' variance over that of independent observations (Kish), never below 1. An observation that counts for
-    many is still one.
+    clusters' variance over that of independent observations (Kish), never below what the weights alone make of it. An
+    observation that counts for many is still one, however many others are known to be right.
     """
 
     wrong: float = 0
@@ -36,13 +36,13 @@ class ClusteredRate:
     _ww: float = 0
     _wn: float = 0
     _nn: float = 0
+    _weight: float = 0
     _squares: float = 0
 
     def add_right(self, count: int) -> None:
-        """So many right ones, each a cluster of its own."""
+        """So many that are known to be right, each a cluster of its own: they say nothing of the others' weights."""
         self.total += count
         self._nn += count
-        self._squares += count
 
     def add(self, cluster: str, *, wrong: bool, count: float = 1) -> None:
         w, n = self._clusters[cluster]
@@ -53,6 +53,7 @@ class ClusteredRate:
         self._clusters[cluster] = (w + dw, n + dn)
         self.wrong += dw
         self.total += dn
+        self._weight += dn
         self._squares += dn * dn
 
     @property
@@ -68,7 +69,8 @@ class ClusteredRate:
         independent = self.total * rate * (1 - rate)
         clustered = self._ww - 2 * rate * self._wn + rate * rate * self._nn
         design = clustered / independent if independent > 0 else 1.0
-        return self.total / max(1.0, design, self._squares / self.total)
+        unequal = self._squares / self._weight if self._weight else 1.0
+        return self.total / max(1.0, design, unequal)
 
     def bounds(self, confidence: float) -> tuple[float, float]:
         effective = self.effective

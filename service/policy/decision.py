@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil, floor
 from typing import Literal
 
 from service.policy.guards.checks import Outcome, Verdict, check
@@ -181,22 +182,32 @@ def would_change(judged: Judged, decision: Decision) -> list[str]:
     threshold, cut = decision.threshold, decision.cut
     similarity, chance = judged.candidate.similarity, judged.probability
     if judged.reason is Reason.ACCEPTED:
-        by_chance = [f"a cut above {chance:.4f}"] if chance is not None and cut is not None else []
-        return [f"a threshold above {max(similarity, threshold):.4f}", *by_chance]
+        by_chance = [f"a cut above {rounded_up(chance)}"] if chance is not None and cut is not None else []
+        return [f"a threshold above {rounded_up(max(similarity, threshold))}", *by_chance]
     if judged.reason in _REMEDIES:
         return [_REMEDIES[judged.reason]]
     if judged.reason is Reason.UNCALIBRATED:
         return [decision.missing]
     if judged.reason is Reason.UNLIKELY:
-        return [f"a cut of at most {chance:.4f}"]
+        return [f"a cut of at most {rounded_down(chance)}"]
     needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in judged.fired]
     if similarity < FLOOR:
-        needed.append(f"a similarity of at least {FLOOR}")
+        needed.append(f"a similarity of at least {max(FLOOR, threshold):g}")
     elif judged.reason is Reason.OTHER_TEXT:
-        needed.append(f"a threshold of at most {similarity:.4f} and below 1")
+        needed.append(f"a threshold of at most {rounded_down(similarity)} and below 1")
     elif similarity < threshold:
-        needed.append(f"a threshold of at most {similarity:.4f}")
+        needed.append(f"a threshold of at most {rounded_down(similarity)}")
     return needed
+
+
+def rounded_down(value: float | None) -> str:
+    """Four digits that are not more than the value, so that a bound which is moved there is met."""
+    return f"{floor((value or 0.0) * 10_000) / 10_000:.4f}"
+
+
+def rounded_up(value: float) -> str:
+    """Four digits that are not less than the value."""
+    return f"{ceil(value * 10_000) / 10_000:.4f}"
 
 
 __all__ = [
@@ -211,5 +222,7 @@ __all__ = [
     "conclude",
     "decide_threshold",
     "judge",
+    "rounded_down",
+    "rounded_up",
     "would_change",
 ]

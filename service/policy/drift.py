@@ -3,7 +3,8 @@
 Each label adds the logarithm of how much likelier it is where the odds of a wrong answer have grown by `ODDS` than at
 the reference, and the sum never falls below 0. By Lorden (1971) an alarm at log(`BETWEEN_FALSE_ALARMS`) comes falsely
 once in so many labels on average or more rarely, however often it is looked at. What is wrong together is evidence
-once, and labels that depend on one another count for as many as they are worth in the reference.
+once, and labels that depend on one another count for as many as they are worth in the reference. None counts for more
+than one, whatever its weight: that alone keeps the bound when a share that is drawn is changed.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _first_alarm(labels: Sequence[Label], usual: float, worth: float) -> Alarm |
     total, begun, wrong = 0.0, 0, set[str]()
     for number, label in enumerate(labels, 1):
         if not label.wrong or label.cluster not in wrong:
-            total = max(0.0, total + worth * label.weight * evidence[label.wrong])
+            total = max(0.0, total + min(1.0, worth * label.weight) * evidence[label.wrong])
         if label.wrong:
             wrong.add(label.cluster)
         if not total:

@@ -1,3 +1,5 @@
+import pytest
+
 from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold, would_change
 from service.policy.guards.checks import Guard
 from service.policy.guards.features import extract
@@ -70,3 +72,19 @@ def test_each_verdict_says_what_would_change_it():
     assert would_change(second, hit) == ["a threshold above 0.9500"]
     miss = decide_threshold(query(), near[2:], threshold=0.9)
     assert would_change(miss.judged[0], miss) == ["a threshold of at most 0.8000"]
+
+
+@pytest.mark.parametrize("similarity", [0.81987, 0.81982])
+def test_what_would_change_a_verdict_does_when_it_is_done(similarity):
+    near = [candidate(PARAPHRASE, similarity)]
+    miss = decide_threshold(query(), near, threshold=0.95)
+    bound = float(would_change(miss.judged[0], miss)[0].removeprefix("a threshold of at most "))
+    hit = decide_threshold(query(), near, threshold=bound)
+    assert hit.ruling is Ruling.HIT
+    above = float(would_change(hit.judged[0], hit)[0].removeprefix("a threshold above "))
+    assert decide_threshold(query(), near, threshold=above + 1e-9).ruling is not Ruling.HIT
+
+
+def test_an_entry_below_the_floor_would_have_to_reach_the_threshold():
+    miss = decide_threshold(query(), [candidate(PARAPHRASE, 0.5)], threshold=0.95)
+    assert would_change(miss.judged[0], miss) == ["a similarity of at least 0.95"]

@@ -67,6 +67,13 @@ def test_the_scale_of_weights_means_nothing() -> None:
     assert (again.labels, again.seen, again.usual) == pytest.approx((once.labels, once.seen, once.usual))
 
 
+def test_no_label_is_more_than_one_where_fewer_are_drawn_than_before() -> None:
+    usual = [x for seed in range(2) for x in labels(REFERENCE, 0.05, seed=seed)]
+    series = [[*usual, *labels(300, 0.05, seed=100 + seed, weight=50.0)] for seed in range(100)]
+    assert sum(watch(one) is not None for one in series) <= 3
+    assert watch([*usual, *labels(300, 0.3, seed=1, weight=50.0)]) is not None
+
+
 def test_an_alarm_says_what_it_saw() -> None:
     found = watch([*labels(REFERENCE, 0.0, seed=1), *[Label(i % 2 == 0, str(i)) for i in range(200)]])
     assert isinstance(found, Alarm)
