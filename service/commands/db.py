@@ -59,7 +59,11 @@ def check(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 
 
 @app.command()
-def sql(revision: Annotated[str, typer.Argument(help="The revision to go to.")] = "head") -> None:
+def sql(
+    revision: Annotated[
+        str, typer.Argument(help="The revision to go to, from an empty database; FROM:TO from a later one.")
+    ] = "head",
+) -> None:
     """Print the SQL that makes the schema, for a database that others administer."""
     typer.echo(migrate.offline_sql(revision))
 

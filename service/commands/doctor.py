@@ -76,9 +76,10 @@ def _existing(folder: Path) -> Path:
 
 async def _database(settings: Settings, url: str) -> list[Finding]:
     state = await asyncio.to_thread(migrate.state, url)
+    as_released = state.known and not state.behind
+    findings = list(judge_schema(state, await asyncio.to_thread(migrate.check, url) if as_released else None))
     if state.revision is None:
-        return list(judge_schema(state, None))
-    findings = list(judge_schema(state, await asyncio.to_thread(migrate.check, url)))
+        return findings
     async with _acting(url, "semcache_app") as db:
         findings += judge_server(await read_server(db), settings, time.time())
         findings += _keys(settings, any_key=await tenants.any_key(db))

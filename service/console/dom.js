@@ -40,12 +40,16 @@ export class Panel {
     return this.body.querySelector("input:active") !== null;
   }
 
-  /** A slider that has the focus keeps it. */
+  /** The control that has the focus keeps it, by its place; where it is gone, the last one gets it. */
   show(...nodes) {
-    const focused = this.body.contains(document.activeElement) && document.activeElement.type === "range";
+    const place = this.#controls.indexOf(document.activeElement);
     this.#settle("");
     this.body.replaceChildren(...nodes);
-    if (focused) this.body.querySelector("input")?.focus();
+    if (place >= 0) (this.#controls[place] ?? this.#controls.at(-1))?.focus();
+  }
+
+  get #controls() {
+    return [...this.body.querySelectorAll("input, button:enabled")];
   }
 
   say(text) {

@@ -36,8 +36,8 @@ export async function showGraph(cache, open, signal) {
     arcs,
   );
   const focused = document.activeElement?.closest("#graph li")?.dataset.node;
-  panel.show(readout, h("div", { class: "graph" }, drawing, h("ol", {}, rows)));
   follow(nodes[0]);
+  panel.show(readout, h("div", { class: "graph" }, drawing, h("ol", {}, rows)));
   if (focused) panel.body.querySelector(`[data-node="${focused}"] button`)?.focus();
 }
 

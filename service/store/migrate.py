@@ -51,12 +51,14 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises, as all calls here: SemcacheError with SCHEMA_BEHIND where the database or the revisions refuse, with their
     own reason and mend, or with DATABASE_UNAVAILABLE.
     """
+    _require_known(state(url))
     with _connection(url) as connection:
         command.upgrade(_config(connection), revision)
 
 
 def downgrade(url: str, revision: str, *, drop_entries: bool = False) -> None:
     """Take a database back to an earlier revision. `base` has no place for entries, and wants `drop_entries`."""
+    _require_known(state(url))
     with _connection(url) as connection:
         config = _config(connection)
         config.attributes["drop_entries"] = drop_entries
@@ -64,7 +66,13 @@ def downgrade(url: str, revision: str, *, drop_entries: bool = False) -> None:
 
 
 def check(url: str) -> str | None:
-    """What differs between the models and the database, as text; None where nothing does."""
+    """What differs between the models and the database, as text; None where nothing does.
+
+    Raises: SemcacheError(SCHEMA_BEHIND) also where the database is not at this release, naming the mend.
+    """
+    found = state(url)
+    _require_known(found)
+    _require_not_behind(found)
     with _connection(url) as connection:
         try:
             command.check(_config(connection))
@@ -111,6 +119,12 @@ def require_current(url: str) -> None:
     Raises: SemcacheError(SCHEMA_BEHIND), naming the command that mends it.
     """
     found = state(url)
+    _require_not_behind(found)
+    if not found.known:
+        logger.warning("the database is at revision %s, which a later release made", found.revision)
+
+
+def _require_not_behind(found: State) -> None:
     if found.behind:
         at = f"at revision {found.revision}" if found.revision else "without the schema semcache"
         files = f", {len(found.outdated)} SQL files are not as in this release" if found.outdated else ""
@@ -118,8 +132,14 @@ def require_current(url: str) -> None:
             Code.SCHEMA_BEHIND,
             f"the database is {at}{files}; this release needs {found.head}: {UPGRADE_HINT}",
         )
+
+
+def _require_known(found: State) -> None:
     if not found.known:
-        logger.warning("the database is at revision %s, which a later release made", found.revision)
+        raise SemcacheError(
+            Code.SCHEMA_BEHIND,
+            f"the database is at revision {found.revision}, which a later release made: upgrade this installation",
+        )
 
 
 def _config(connection: Connection | None) -> Config:

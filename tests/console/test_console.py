@@ -67,6 +67,10 @@ def test_the_threshold_moves_by_keys_and_tells_what_it_would_serve(shown: Page, 
     shown.keys(*[RIGHT] * 10)
     shown.shows("#similarity", "Hit rate at most 40.0 % (−20.0 points)", "Set 1.000 for this cache")
     assert used.http.get(used.path).json()["policy"]["similarityThreshold"] == 0.95, "moving changes nothing"
+    shown.run("document.querySelector('#similarity button').focus()")
+    used.look(STORED)
+    shown.shows("#similarity", "Hit rate at most 50.0 %")
+    assert shown.run("return document.activeElement.textContent") == "Set 1.000 for this cache"
     shown.press("Set 1.000 for this cache")
     shown.browser.switch_to.alert.accept()
     shown.shows("#similarity", "The cache has 1, deciding by threshold")

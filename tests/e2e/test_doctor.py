@@ -64,6 +64,19 @@ def test_what_was_changed_by_hand_and_what_nobody_does_is_told_with_its_mend(dat
     assert "warn  worker: never ran\n      -> run `pgsemcache worker`" in said
 
 
+def test_another_release_is_told_with_its_mend(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update semcache.alembic_version set version_num = '0017'")
+    status, said = examined("--database-url", database_url)
+    assert status == 1
+    assert "FAIL  schema: at 0017, this release needs" in said
+    assert "`pgsemcache db upgrade`" in said
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update semcache.alembic_version set version_num = 'later'")
+    _, said = examined("--database-url", database_url)
+    assert "warn  schema: at later, which a later release made\n      -> upgrade this installation" in said
+
+
 def test_a_database_without_a_schema_or_without_an_answer_is_told(empty_database_url: str) -> None:
     status, said = examined("--database-url", empty_database_url)
     assert status == 1

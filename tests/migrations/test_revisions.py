@@ -186,6 +186,7 @@ def test_check_changes_nothing_in_an_empty_database(empty_database_url: str) -> 
     with pytest.raises(SemcacheError) as refused:
         migrate.check(empty_database_url)
     assert refused.value.code is Code.SCHEMA_BEHIND
+    assert "`pgsemcache db upgrade`" in refused.value.detail
     assert column(empty_database_url, "select 1 from pg_catalog.pg_namespace where nspname = 'semcache'") == []
 
 
@@ -234,6 +235,9 @@ def test_a_later_release_may_have_gone_on(database_url: str) -> None:
         connection.execute("update semcache.alembic_version set version_num = 'later'")
     migrate.require_current(database_url)
     assert not migrate.state(database_url).known
+    for refused in (migrate.upgrade, migrate.check, lambda url: migrate.downgrade(url, "0001")):
+        with pytest.raises(SemcacheError, match="at revision later, which a later release made: upgrade"):
+            refused(database_url)
 
 
 def test_an_unknown_revision_is_told(database_url: str) -> None:
