@@ -55,6 +55,7 @@ begin
                 from cache c
                 join entry x on x.cache_id = c.cache_id and x.epoch < c.epoch
                 where c.cache_id = p_cache_id
+                order by x.epoch
                 limit p_limit
             )
             union all
