@@ -1,7 +1,8 @@
 """Requests are looked up by their key from the first entry on.
 
-To a planner without statistics every index that begins with cache_id costs the same, and it takes the newest: plans that were
-made on an empty table read a whole cache for each request, until the first analyze. An empty table is all that needs it.
+To a planner without statistics every index that begins with cache_id costs the same, and it takes the newest: plans
+that were made on an empty table read a whole cache for each request, until the first analyze. Tables that hold
+something need no mend.
 
 Revision: 0019, after 0018
 """

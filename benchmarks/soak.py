@@ -1,0 +1,193 @@
+"""A full cache under steady stores: does it keep its budget of bytes, and do tables and indexes stop growing?
+
+A cache is filled to its `maxBytes`; then answers of 200 to 1,400 bytes with 384-dimensional vectors are stored through
+the service's own door at a steady pace, each under a new request, beside a worker as users start it. Each second all
+that the cache holds is added up. A store's time counts from when it was due.
+
+    python benchmarks/soak.py [--minutes 10] [--rate 200] [--megabytes 40] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import psycopg
+from psycopg.rows import dict_row
+from setting import Times, chat_body, own_database, table, write_json
+
+from service.store import caches, embedders, entries, tenants
+from service.store.database import Database, Limits
+from service.store.rows import CacheRow, EmbedderId, NewEntry, ScopeId
+
+DIMENSIONS = 384
+KEY = bytes(32)
+SAMPLE = """
+select
+    (select sum(u.bytes) from semcache.entry_usage u where u.cache_id = %(cache_id)s)::float8 as bytes,
+    sum(pg_table_size(c.oid))::float8 as tables,
+    sum(pg_indexes_size(c.oid))::float8 as indexes
+from pg_catalog.pg_class c
+where c.relnamespace = 'semcache'::regnamespace
+  and c.relkind = 'r'
+"""
+
+
+@dataclass
+class Writer:
+    """Stores answers that nobody asked for before."""
+
+    db: Database
+    cache: CacheRow
+    scope_id: ScopeId
+    embedder_id: EmbedderId
+    draw: random.Random = field(default_factory=lambda: random.Random(0))
+    vectors: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    async def store(self) -> None:
+        vector = self.vectors.normal(size=DIMENSIONS).astype(np.float32)
+        body = chat_body("x" * self.draw.randrange(200, 1_400))
+        entry = NewEntry(
+            scope_id=self.scope_id,
+            exact_key=self.draw.randbytes(32),
+            attributes_key=KEY,
+            prompt=f"Where is bollard {uuid4()}?",
+            payload=json.dumps({"version": 1, "endpoint": "chat", "body": body}),
+            provenance="upstream",
+            attributes={},
+            tags=[],
+            ttl_ms=None,
+            cost_ms=self.draw.uniform(100, 5_000),
+        )
+        vector /= np.linalg.norm(vector)
+        await entries.store(self.db, self.cache, entry, embedder_id=self.embedder_id, vector=vector)
+
+    async def fill(self, max_bytes: int) -> None:
+        """To the brim, taking an entry for 2,700 bytes."""
+        for _ in range(max_bytes // 2_700 // 10):
+            await asyncio.gather(*(self.store() for _ in range(10)))
+
+    async def keep_storing(self, rate: float, seconds: float) -> Times:
+        """At this pace, whether or not the ones before are done."""
+        times = Times()
+        begun = time.perf_counter()
+
+        async def store(due: float) -> None:
+            await self.store()
+            times.seconds.append(time.perf_counter() - due)
+
+        async with asyncio.TaskGroup() as stores:
+            for number in range(int(rate * seconds)):
+                due = begun + number / rate
+                await asyncio.sleep(due - time.perf_counter())
+                stores.create_task(store(due))
+        times.wall = time.perf_counter() - begun
+        return times
+
+
+@asynccontextmanager
+async def writer(url: str, max_bytes: int) -> AsyncIterator[Writer]:
+    db = Database(url, Limits(timeout=60.0))
+    await db.open()
+    tenant = await tenants.ensure(db, "bench")
+    cache = await caches.create(db, tenant.tenant_id, "full", {"maxBytes": max_bytes})
+    embedder_id = await embedders.register(
+        db,
+        kind="local",
+        name="bench",
+        revision="r1",
+        dimensions=DIMENSIONS,
+        max_tokens=16,
+        probe=None,
+        same=lambda *_: False,
+    )
+    scope_id = await entries.ensure_scope(
+        db,
+        cache,
+        scope_key=KEY,
+        canonical_version=1,
+        parts={},
+        model_key=KEY,
+        model={"name": "m"},
+        config_key=KEY,
+        config="{}",
+    )
+    yield Writer(db, cache, scope_id, embedder_id)
+    await db.close()
+
+
+async def watch(url: str, cache_id: int, seconds: float) -> list[dict[str, float]]:
+    """What the cache holds, and the sizes of tables and indexes, each second; bytes."""
+    samples = []
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection:
+        begun = time.monotonic()
+        for second in range(int(seconds) + 1):
+            await asyncio.sleep(begun + second - time.monotonic())
+            row = await (await connection.execute(SAMPLE, {"cache_id": cache_id})).fetchone()
+            assert row is not None
+            samples.append({"second": second, **row})
+    return samples
+
+
+async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[str, float]]]:
+    seconds, max_bytes = options.minutes * 60, options.megabytes * 1_000_000
+    async with writer(url, max_bytes) as full:
+        await full.fill(max_bytes)
+        worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "workers", "--database-url", url)
+        await asyncio.sleep(30)  # the worker has begun, and evicted what the filling brought too much
+        times, samples = await asyncio.gather(
+            full.keep_storing(options.rate, seconds), watch(url, full.cache.cache_id, seconds)
+        )
+        worker.terminate()
+        await worker.wait()
+    return times, samples
+
+
+def summary(times: Times, samples: list[dict[str, float]], max_bytes: int) -> dict[str, Any]:
+    """Percent of the budget; megabytes; milliseconds."""
+    shares = [100 * sample["bytes"] / max_bytes for sample in samples]
+    half, end = samples[len(samples) // 2], samples[-1]
+    return {
+        "stores a second": times.rate,
+        "p50 ms": times.p50,
+        "p99 ms": times.percentile(0.99),
+        "least %": min(shares),
+        "most %": max(shares),
+        "seconds over 102 %": sum(share > 102 for share in shares),
+        "growth of tables in the second half %": 100 * (end["tables"] / half["tables"] - 1),
+        "growth of indexes in the second half %": 100 * (end["indexes"] / half["indexes"] - 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--rate", type=float, default=200)
+    parser.add_argument("--megabytes", type=int, default=40)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    with own_database() as url:
+        times, samples = asyncio.run(soak(url, options))
+    figures = summary(times, samples, options.megabytes * 1_000_000)
+    marks = [samples[len(samples) * tenth // 10] for tenth in range(0, 10, 2)] + samples[-1:]
+    print(table(["second", "cache MB", "tables MB", "indexes MB"], [_in_megabytes(mark) for mark in marks]))
+    print(table(["", ""], list(figures.items())))
+    write_json(options.json, {"summary": figures, "samples": samples})
+
+
+def _in_megabytes(sample: dict[str, float]) -> list[Any]:
+    return [sample["second"], *(sample[name] / 1e6 for name in ("bytes", "tables", "indexes"))]
+
+
+if __name__ == "__main__":
+    main()
