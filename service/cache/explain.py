@@ -94,7 +94,10 @@ async def explain_call(runtime: Runtime, cache: OpenCache, call: Call, limit: in
         return await explain(runtime, cache, ask_with, limit)
     looked = Looked(reason=plan.bypass or "refresh", threshold=cache.policy.threshold(plan.ask.threshold))
     told = await _explained(runtime, cache, plan.ask, looked, limit)
-    return replace(told, outcome="bypass" if plan.bypass else "refresh")
+    if plan.bypass is None or plan.bypass == "mode_off":
+        return replace(told, outcome="bypass" if plan.bypass else "refresh")
+    passes_by = f"The request passes by the cache ({plan.bypass}): nothing is looked up or stored for it."
+    return replace(told, outcome="bypass", would_change=passes_by)
 
 
 async def _explained(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, limit: int) -> Explanation:

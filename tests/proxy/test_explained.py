@@ -52,6 +52,7 @@ async def test_what_passes_by_the_cache_says_so(asker: Asker) -> None:
     assert (await explained(asker, body, cache_control="no-cache"))["outcome"] == "refresh"
     told = await explained(asker, {"model": "m", "input": "x", "previous_response_id": "r"}, path="/v1/responses")
     assert (told["outcome"], told["reason"]) == ("bypass", "previous_response_id")
+    assert "passes by the cache (previous_response_id)" in told["wouldChange"]
     assert "previous_response_id" in told["wouldChange"]
 
 

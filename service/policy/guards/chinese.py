@@ -20,12 +20,14 @@ _WORDS = "一两十"
 _TIME_UNIT = "月|小时|星期|礼拜|钟头"
 _COUNTED = rf"(?:{_UNIT}|个半?(?:{_TIME_UNIT})|[月日号刻]|点[半钟])"
 _LONE = rf"(?:(?<=[午晨])|(?<=[早晚]上))[一两]|(?<![的那这第同某每])一(?={_COUNTED})|[两十](?={_COUNTED})"
+# 周一 is Monday; 一周三次 and 每周一次 are how often.
+_WEEKDAY = rf"(?<![{_DIGITS}{_SCALES}\d个])(?:周|星期|礼拜)([{''.join(lx.CHINESE_WEEKDAYS)}])(?![次回遍]|天(?!气))"
 _YEAR = 4
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def spelled(text: str) -> str:
-    """三百元 as 300 yuan, 两周 as 2 week, 百分之二十 as 20%, 零下5度 as -5 degree, 下午三点半 as 15:30."""
+    """三百元 as 300 yuan, 两周 as 2 week, 周三 as wednesday, 百分之二十 as 20%, 下午三点半 as 15:30."""
     if not _HAN.search(text):
         return text
     for pattern, replace in _RULES:
@@ -82,6 +84,10 @@ def _date(found: re.Match[str]) -> str:
     return f" {day or ''} {name} {year or ''} " if name else found[0]
 
 
+def _weekday(found: re.Match[str]) -> str:
+    return f" {lx.CHINESE_WEEKDAYS[found[1]]} "
+
+
 def _amount(found: re.Match[str]) -> str:
     value, unit, of = found.groups()
     if unit == "年" and len(value) == _YEAR:
@@ -91,6 +97,7 @@ def _amount(found: re.Match[str]) -> str:
 
 
 _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(_WEEKDAY), _weekday),
     (re.compile(rf"百分之({_NUMERAL})"), lambda found: f" {_value(found[1])}% "),
     (re.compile(rf"({_NUMERAL})分之({_NUMERAL})"), _fraction),
     (re.compile(rf"(?P<lone>{_LONE})|(?!零下){_NUMERAL}"), _numeral),

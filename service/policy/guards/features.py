@@ -16,7 +16,7 @@ from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
 from service.policy.guards.words import normalise, stem
 
-FEATURES_VERSION = 4
+FEATURES_VERSION = 5
 _ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
 _PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
@@ -84,7 +84,7 @@ def extract(text: str) -> Features:
         degrees=tuple(sorted(_degrees(tokens))),
         aspects=tuple(sorted(_aspects(tokens))),
         question=question(plain, tokens),
-        names=tuple(sorted({t.lower for t in content if t.is_name})),
+        names=tuple(sorted({t.lower for t in content if t.is_name and t.kind != "date"})),
         languages=tuple(sorted({t.word.language for t in tokens if t.word.language})),
         persons=tuple(t.word.person for t in tokens if t.word.person),
         cased=tuple(t.text for t in tokens if t.kind == "word"),

@@ -335,6 +335,10 @@ MONTHS = MappingProxyType(
     )
 )
 WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
+CHINESE_WEEKDAYS = MappingProxyType(
+    {"一": "monday", "二": "tuesday", "三": "wednesday", "四": "thursday", "五": "friday", "六": "saturday"}
+    | dict.fromkeys("日天", "sunday")
+)
 MOMENTS = _words(
     """today tomorrow yesterday tonight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""

@@ -14,6 +14,7 @@ from service.policy.guards.words import related, stem
 
 _LITERAL = "#@$"
 _SLOT = 2
+_LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
 _NEGATED_ALIKE = 0.75
 
@@ -59,13 +60,14 @@ def _asks_for_help(features: Features) -> bool:
 
 def opposites(c: Contrast) -> Finding:
     stored = [*c.stored_only, *_negators(c.frame_stored)]
+    negated = bool(_negators(c.frame_query)) != bool(_negators(c.frame_stored))
     for a in [*c.query_only, *_negators(c.frame_query)]:
         for b in opposites_of(a).intersection(stored):
-            return Outcome.BLOCK, show([a], [b])
-    if len(c.frame_query) == len(c.frame_stored) == 1 and c.alike >= MOSTLY:
-        a, b = c.frame_query[0], c.frame_stored[0]
-        if stem(b) in opposites_of(stem(a)):
-            return Outcome.BLOCK, show([a], [b])
+            may_agree = negated and a in c.query_only and b in c.stored_only  # what is not open may be closed
+            return (Outcome.GRAY if may_agree else Outcome.BLOCK), show([a], [b])
+    here, there = ([w for w in side if w not in _LINKS] for side in (c.frame_query, c.frame_stored))
+    if len(here) == len(there) == 1 and c.alike >= MOSTLY and stem(there[0]) in opposites_of(stem(here[0])):
+        return Outcome.BLOCK, show(here, there)
     return None
 
 

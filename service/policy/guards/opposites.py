@@ -35,7 +35,8 @@ gentle rough; gift theft; give take; give receive; good poor; grandfather grandm
 happy sad; hard soft; hate love; he she; healthy sick; healthy ill; heaven hell; heavy light; height depth;
 her his; hers his; herself himself; hero villain; hide show; hide reveal; high low; hire fire; hire sack;
 hit miss; hold release; him her; horizontal vertical; host guest; huge tiny; husband wife; ignore notice;
-import export; in out; include omit; increase reduce; increase lower; increase drop; inferior superior;
+import export; in out; in off; into out; include omit;
+increase reduce; increase lower; increase drop; inferior superior;
 inner outer; input output; inside outside; join leave; join quit; join separate; joy sorrow; junior senior;
 keep discard; keep lose; king queen; large little; large small; large tiny; latter former; least most; left
 right; leave stay; left-hand right-hand; length width; less more; lesser greater; liability asset; like
@@ -66,7 +67,7 @@ lend lent; landlord lodger; lessor lessee; guilty blameless; ante post; nominal 
 long-range short-range; surplus deficit; floor ceiling; dawn sunset; am pm; bc ad
 """
 
-_CHINESE = "大小 多少 高低 上下 前后 左右 买卖 开关 男女 父母 爸妈 进出 来去 早晚 长短 快慢 新旧 冷热 胖瘦 强弱 增减 加减 乘除 远近 深浅 轻重 内外 东西 南北 里外 真假 对错 好坏 贵贱 生死 胜负 输赢 收发 借还 哥弟 姐妹 夫妻 儿女 先后 升降 涨跌 正负 公私 是否 有无 难易 厚薄 宽窄 粗细 明暗 黑白 日夜 昼夜 始终 起止 存取 阴阳 软硬 干湿 松紧 美丑 善恶 爱恨 哭笑 攻守 教学 问答 主客 古今"  # noqa: E501 - one lexicon of pairs
+_CHINESE = "大小 多少 高低 上下 前后 左右 买卖 开关 男女 父母 爸妈 进出 来去 早晚 长短 快慢 新旧 冷热 胖瘦 强弱 增减 加减 乘除 远近 深浅 轻重 内外 东西 南北 里外 真假 对错 好坏 贵贱 贵便 生死 胜负 输赢 收发 借还 哥弟 姐妹 夫妻 儿女 先后 升降 涨跌 正负 公私 是否 有无 难易 厚薄 宽窄 粗细 明暗 黑白 日夜 昼夜 始终 起止 存取 阴阳 软硬 干湿 松紧 美丑 善恶 爱恨 哭笑 攻守 教学 问答 主客 古今"  # noqa: E501 - one lexicon of pairs
 
 # A prefix of one word against a prefix of the other, before an equal rest.
 _PREFIXES = (

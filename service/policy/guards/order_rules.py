@@ -51,12 +51,34 @@ def order(c: Contrast) -> Finding:
     """The same words in another order around the same relations: who did it to whom."""
     if c.query_only or c.stored_only or c.query.content == c.stored.content:
         return _passive(c)
+    if recounted := _recounted(c):
+        return Outcome.BLOCK, recounted
     if c.query.frame != c.stored.frame:
         return None
     moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
     if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
         return None
     return Outcome.BLOCK, show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
+
+
+def _recounted(c: Contrast) -> str:
+    """A number that counts one thing of a list here and another there: two adults and one child."""
+    if not lx.COORDINATORS.intersection(c.query.frame) or not lx.COORDINATORS.intersection(c.stored.frame):
+        return ""
+    here, there = _counted(c.query.content), _counted(c.stored.content)
+    moved = next((n for n in here if n in there and here[n] != there[n]), "")
+    return f"{moved} {here[moved]} ≠ {moved} {there[moved]}" if moved else ""
+
+
+def _counted(content: Sequence[str]) -> dict[str, str]:
+    """What each number stands before, other numbers left out."""
+    found, noun = {}, ""
+    for word in reversed(content):
+        if word[0] != "#":
+            noun = word
+        elif noun:
+            found[word] = noun
+    return found
 
 
 def _coordinated(frame: Sequence[str], first: int, last: int) -> bool:

@@ -84,6 +84,14 @@ APART = [
     (Guard.NUMBERS, "两周内可以退货吗", "12天内可以退货吗"),
     (Guard.NUMBERS, "零下5度冷吗", "5度冷吗"),
     (Guard.DATES, "下午三点开会吗", "上午三点开会吗"),
+    (Guard.DATES, "周一营业吗", "星期日营业吗"),
+    (Guard.DATES, "礼拜三天气怎么样", "礼拜四天气怎么样"),
+    (Guard.OPPOSITES, "How do I check in to the hostel?", "How do I check out of the hostel?"),
+    (Guard.OPPOSITES, "Where do I sign in to the forum?", "Where do I sign off the forum?"),
+    (Guard.OPPOSITES, "Which path leads into the wood?", "Which path leads out of the wood?"),
+    (Guard.OPPOSITES, "最贵的茶是哪种", "最便宜的茶是哪种"),
+    (Guard.ORDER, "Feed 3 cats and 2 dogs", "Feed 2 cats and 3 dogs"),
+    (Guard.ORDER, "A tent for two adults and one child", "A tent for one adult and two children"),
 ]
 
 ALIKE = [
@@ -122,6 +130,10 @@ ALIKE = [
     ("Who was Pope John XXIII?", "Who was Pope John the 23rd?"),
     ("手机打不开怎么办", "手机无法打开怎么办"),
     ("为什么不能登录?", "为什么登录不了?"),
+    ("Is the museum open on Sundays?", "Is the museum open on Sunday?"),
+    ("周日开门吗", "星期天开门吗"),
+    ("A tent for 3 adults and 2 dogs", "A tent for 2 dogs and 3 adults"),
+    ("Add 1, 2 and 3 eggs", "Add 3, 2 and 1 eggs"),
 ]
 
 
@@ -142,6 +154,7 @@ def test_light_paraphrases_pass_every_guard(a, b):
 
 
 def test_what_may_be_the_same_is_gray():
+    assert fired("I forgot my PIN", "I can't remember my PIN") == {Guard.OPPOSITES: Outcome.GRAY}
     assert fired("Signed on 01/02/2024", "Signed on 2024-02-01") == {Guard.DATES: Outcome.GRAY}
     assert fired("Signed on 01/13", "Signed on 13/01") == {Guard.DATES: Outcome.GRAY}
     assert fired("Return it within 14", "Return it within 2 weeks") == {Guard.NUMBERS: Outcome.GRAY}
