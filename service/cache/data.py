@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -45,7 +45,7 @@ class Prompt:
 
 
 async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
-    """Find an answer that may be served, and note what came of it.
+    """Find an answer that may be served, and note what came of it. In shadow none may be.
 
     Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
@@ -61,12 +61,16 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
         await look_twice(runtime, cache, ask, looked)
         if looked.found is None:
             judge_later(runtime, cache, ask, looked)
+        if looked.found is None or cache.policy.shadow:
             _await_answer(runtime, cache, ask, looked)
     except SemcacheError as error:
         _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
         raise
     outcome = {EXACT: "hit", SEMANTIC: "semantic_hit", None: "miss"}[looked.strategy]
+    outcome = "shadow" if cache.policy.shadow else outcome
     _note(runtime, cache, ask.identity, begun, outcome=outcome, reason=looked.reason, looked=looked)
+    if cache.policy.shadow:
+        return replace(looked, found=None, answer=None, strategy=None, reason="shadow")
     return looked
 
 
@@ -121,7 +125,7 @@ def _learn(runtime: Runtime, cache: OpenCache, new: New) -> None:
     looked = runtime.missed.within(name, AWAITED)
     runtime.missed.deny(name)
     if isinstance(looked, Looked):
-        observe(runtime, cache, Ask(new.identity), looked, new.answer)
+        observe(runtime, cache, Ask(new.identity), looked, new.answer, shadow=cache.policy.shadow)
 
 
 async def read_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID) -> EntryRow:
@@ -157,6 +161,7 @@ def _note(
     looked: Looked | None = None,
 ) -> None:
     found = looked.found if looked else None
+    is_served = found is not None and outcome != "shadow"
     similarity = (found.similarity if found else looked.nearest) if looked else None
     current().set({"semcache.outcome": outcome, "semcache.reason": reason, "semcache.similarity": similarity})
     runtime.recorder.note(
@@ -166,14 +171,14 @@ def _note(
             scope_key=identity.scope.key,
             request_key=identity.request_key,
             entry_id=found.entry_id if found else None,
-            served=found is not None,
+            served=is_served,
             outcome=outcome,
             reason=reason,
             similarity=similarity,
             latency_ms=round((time.perf_counter() - begun) * 1000, 3),
             stages=looked.stages if looked else {},
-            tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found else 0,
-            saved_ms=found.cost_ms if found else None,
+            tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found and is_served else 0,
+            saved_ms=found.cost_ms if found and is_served else None,
         )
     )
 

@@ -88,7 +88,9 @@ class CachePolicy(BaseModel):
         False, description="whether the decision verified learns from all entries together or from each alone"
     )
     guards: bool = Field(
-        True, description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back"
+        True,
+        description="whether differences that vectors do not see (numbers, names, negation, …) keep an entry back, for "
+        "the decision threshold; the others never go without",
     )
     neighbours: int = Field(4, ge=1, le=64, description="how many near entries are looked at")
     second_stage: Literal["none", "cross_encoder", "judge"] = Field(

@@ -184,6 +184,8 @@ def would_change(judged: Judged, decision: Decision) -> list[str]:
     if judged.reason is Reason.ACCEPTED:
         by_chance = [f"a cut above {rounded_up(chance)}"] if chance is not None and cut is not None else []
         return [f"a threshold above {rounded_up(max(similarity, threshold))}", *by_chance]
+    if judged.reason is Reason.EXPLORED and not chance:
+        return ["labels of the entry: with what is known of it every request explores"]
     if judged.reason in _REMEDIES:
         return [_REMEDIES[judged.reason]]
     if judged.reason is Reason.UNCALIBRATED:

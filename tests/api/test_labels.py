@@ -37,6 +37,17 @@ async def test_an_answer_stored_after_a_miss_is_compared_with_the_near_ones(
     await observed(shared_service, cache.name, 1)  # one miss is one label
 
 
+async def test_a_search_in_shadow_finds_nothing_and_is_a_label(shared_service: Service) -> None:
+    cache = new_cache(shared_service.http, similarityThreshold=0.9, shadow=True)
+    near = cache.store(FIRST, TWO)
+    for prompt in (FIRST, NEAR):
+        found = cache.look(prompt)
+        assert (found["data"], found["reason"]) == ([], "shadow")
+    cache.store(NEAR, THREE)
+    (row,) = await observed(shared_service, cache.name, 1)
+    assert (row["entry_id"].hex, row["verdict"], row["source"], row["inclusion"]) == (near, "wrong", "shadow", 1.0)
+
+
 async def test_a_store_that_no_miss_preceded_says_nothing(cache: Cache, shared_service: Service) -> None:
     cache.store(FIRST, TWO)
     cache.store(NEAR, THREE)

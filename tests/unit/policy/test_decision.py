@@ -3,6 +3,7 @@ import pytest
 from service.policy.decision import Candidate, Query, Reason, Ruling, decide_threshold, would_change
 from service.policy.guards.checks import Guard
 from service.policy.guards.features import extract
+from service.policy.verified import decide_verified
 
 TEXT = "How many pears fill a crate of 30 kg?"
 OTHER_NUMBER = "How many pears fill a crate of 20 kg?"
@@ -88,3 +89,12 @@ def test_what_would_change_a_verdict_does_when_it_is_done(similarity):
 def test_an_entry_below_the_floor_would_have_to_reach_the_threshold():
     miss = decide_threshold(query(), [candidate(PARAPHRASE, 0.5)], threshold=0.95)
     assert would_change(miss.judged[0], miss) == ["a similarity of at least 0.95"]
+
+
+def test_what_is_always_explored_wants_labels_and_no_luck():
+    near = [candidate(PARAPHRASE, 0.95)]
+    explored = decide_verified(query(), near, fits=lambda _: None, delta=0.05, draw=0.999)
+    assert explored.reason is Reason.EXPLORED
+    assert would_change(explored.judged[0], explored) == [
+        "labels of the entry: with what is known of it every request explores"
+    ]
