@@ -149,8 +149,7 @@ class Database:
         try:
             return pool, await pool.getconn(timeout=self._limits.timeout)
         except (PoolTimeout, psycopg.Error) as error:
-            self._note_failure()
-            raise _unavailable("no connection to the database was free in time") from error
+            raise self._note_failure("no connection to the database was free in time") from error
 
     def judge(self, error: BaseException | None, connection: Connection) -> SemcacheError | None:
         """What a use of a connection ended with, as a failure of ours; None where it is none of the driver's."""
@@ -166,19 +165,19 @@ class Database:
         if code is not None:
             return SemcacheError(code, str(error.diag.message_primary))
         if connection.closed or connection.broken:
-            self._note_failure()
-            return _unavailable("the database did not answer")
+            return self._note_failure("the database did not answer")
         if isinstance(error, psycopg.OperationalError):
             return _unavailable(f"the database could not do it: {reason(error)}")
         logger.error("a statement failed: %s (SQLSTATE %s)", error.diag.message_primary, error.sqlstate)
         return SemcacheError(Code.INTERNAL, f"a statement failed with SQLSTATE {error.sqlstate}")
 
-    def _note_failure(self) -> None:
+    def _note_failure(self, detail: str) -> SemcacheError:
         self._failures += 1
         if self._failures >= self._limits.breaker_failures and self._recovery is None:
-            logger.warning("the database does not answer; it is tried every %s s", self._limits.breaker_retry)
+            logger.warning("%s, again and again; it is tried every %s s", detail, self._limits.breaker_retry)
             self._recovery = asyncio.create_task(self._recover(), name="semcache database recovery")
             self.openings += 1
+        return _unavailable(detail)
 
     async def _recover(self) -> None:
         """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""

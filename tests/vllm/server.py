@@ -51,7 +51,9 @@ class Vllm:
         served = self._folder / "model"
         shutil.rmtree(served, ignore_errors=True)
         shutil.copytree(self._models / variant, served)
-        command = [PYTHON, "-m", "vllm.entrypoints.openai.api_server", f"--model={served}", f"--port={self.port}"]
+        # Elsewhere it has a GPU, and leaves the cores to the service and Postgres.
+        command = ["nice", "-n", "10", PYTHON, "-m", "vllm.entrypoints.openai.api_server"]
+        command += [f"--model={served}", f"--port={self.port}"]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, *_FLAGS, *self._flags],
