@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
@@ -29,6 +30,8 @@ BATCH_SECONDS = 5.0
 PAGE = 500
 # Failures that pass by themselves: the batch is done again, where its lease has run out.
 PASSING = (Code.DATABASE_UNAVAILABLE, Code.EMBEDDER_UNAVAILABLE)
+
+logger = logging.getLogger("semcache.jobs")
 
 
 async def create(runtime: Runtime, cache: OpenCache, kind: JobKind, lines: Sequence[str] = ()) -> JobRow:
@@ -78,6 +81,11 @@ async def work(runtime: Runtime, claimed: Claimed, holder: UUID) -> None:
         if error.code in PASSING:
             raise
         await jobs.end(runtime.db, claimed.tenant_id, claimed.job_id, "failed", error.detail)
+        return
+    except Exception as error:  # else it would come up again and again, before what waits behind it
+        logger.exception("job %s failed", claimed.job_id)
+        rule = f"it met a fault of this release: {type(error).__name__}"
+        await jobs.end(runtime.db, claimed.tenant_id, claimed.job_id, "failed", rule)
         return
     await jobs.advance(runtime.db, claimed, holder, batch)
 

@@ -99,7 +99,7 @@ def _stored(cache: OpenCache, line: Mapping[str, Any], stored: Mapping[str, Any]
 def _identity(cache: OpenCache, prompt: str, stored: Mapping[str, Any]) -> Identity:
     """The identity that the entry had. In a cache of another name only its prompt can be found, as a neighbour's is."""
     namespace = Namespace(cache.tenant.name, cache.row.name)
-    scope = build_scope(namespace, ModelIdentity(**stored["model"]), stored["sampling"], stored["parts"])
+    scope = build_scope(namespace, _model(stored["model"]), stored["sampling"], stored["parts"])
     text = semantic_text(prompt) if stored["semantic"] else None
     if text is None and scope.key.hex() != stored["scopeKey"]:
         rule = "The entry can only be found exactly, and so in the cache and tenant of the names that it had."
@@ -116,6 +116,12 @@ def _identity(cache: OpenCache, prompt: str, stored: Mapping[str, Any]) -> Ident
         turn=None,
         conversation=None,
     )
+
+
+def _model(declared: Mapping[str, Any]) -> ModelIdentity:
+    if not all(isinstance(value, str | None) for value in declared.values()):
+        raise TypeError
+    return ModelIdentity(**declared)
 
 
 def _lifetime(expires_at: str | None) -> int | None:

@@ -27,7 +27,15 @@ begin
       and u.rank = '-infinity'
       and e.entry_id = u.entry_id;
 
-    select 10 * count(*) >= p_held
+    select
+        10 * count(*) >= p_held
+            or not exists (
+                select
+                from entry_usage m
+                where m.cache_id = p_cache_id
+                  and m.rank >= v_main
+                  and m.rank < 'infinity'
+            )
     into v_is_small
     from entry_usage u
     where u.cache_id = p_cache_id

@@ -1,5 +1,5 @@
 -- How full each cache is, by its own limits and its tenant's, and what was evicted from it. A tenant that is over its limit
--- gives way in its largest cache.
+-- gives way in its largest cache of which not all is pinned.
 create or replace view semcache.capacity
 with (security_invoker = true)
 as
@@ -31,7 +31,7 @@ from (
             (c.policy ->> 'maxEntries')::bigint,
             case
                 when t.max_entries is not null
-                    and row_number() over (partition by z.tenant_id order by z.entries desc, z.cache_id) = 1
+                    and row_number() over (partition by z.tenant_id order by v.gives nulls last, z.entries desc, z.cache_id) = 1
                 then greatest(t.max_entries - sum(z.entries) over (partition by z.tenant_id) + z.entries, 1)
             end
         ) as max_entries,
@@ -39,13 +39,21 @@ from (
             (c.policy ->> 'maxBytes')::bigint,
             case
                 when t.max_bytes is not null
-                    and row_number() over (partition by z.tenant_id order by z.bytes desc, z.cache_id) = 1
+                    and row_number() over (partition by z.tenant_id order by v.gives nulls last, z.bytes desc, z.cache_id) = 1
                 then greatest(t.max_bytes - sum(z.bytes) over (partition by z.tenant_id) + z.bytes, 1)
             end
         ) as max_bytes
     from semcache.cache_size z
     join semcache.cache c using (cache_id)
     join semcache.tenant t on t.tenant_id = c.tenant_id
+    left join lateral (
+        select true as gives
+        from semcache.entry_usage u
+        where num_nonnulls(t.max_entries, t.max_bytes) > 0
+          and u.cache_id = z.cache_id
+          and u.rank < 'infinity'
+        limit 1
+    ) v on true
     where c.deleted_at is null
 ) l
 order by full_percent desc nulls last, l.tenant, l.cache;

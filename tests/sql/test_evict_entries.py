@@ -217,6 +217,18 @@ def test_what_is_pinned_stays_until_it_is_unpinned(app: Session, worker: Session
     assert kept(worker) == "b"
 
 
+@pytest.mark.parametrize("eviction", ["lfu-decay-cost", "lru", "s3-fifo"])
+def test_a_cache_full_of_pinned_entries_still_evicts_the_others(app: Session, worker: Session, eviction: str) -> None:
+    pinned = "abcdefghijkl"
+    cache_id = full(app, " ".join(pinned), {"maxEntries": 11, "eviction": eviction})
+    for name in pinned:
+        pin(app, cache_id, name, pinned=True)
+    evict(worker, cache_id)
+    app.store("z", cache_id=cache_id)
+    evict(worker, cache_id)
+    assert kept(worker) == " ".join(pinned)
+
+
 def pin(app: Session, cache_id: int, name: str, *, pinned: bool) -> None:
     app.call(
         "change_entry",
@@ -283,6 +295,21 @@ def test_a_tenant_over_its_quota_gives_way_in_its_largest_cache(
         ("other", "large", 8),
         ("other", "small", 2),
     ]
+
+
+def test_a_quota_is_kept_where_the_largest_cache_is_pinned(app: Session, worker: Session, database_url: str) -> None:
+    pinned = full(app, "a b c d", {})
+    loose = app.cache("loose", {"eviction": "lru"})
+    for name in "xyz":
+        app.store(name, cache_id=loose)
+    for name in "abcd":
+        pin(app, pinned, name, pinned=True)
+    set_quota(database_url, "acme", 5)
+    worker.rows("select fold_changes()")
+    for _ in range(2):
+        for row in worker.rows("select cache_id from capacity where full_percent > 100"):
+            evict(worker, row["cache_id"])
+    assert kept(worker) == "a b c d z"
 
 
 def set_quota(url: str, tenant: str, entries: int) -> None:

@@ -63,6 +63,29 @@ async def test_an_import_stores_every_line_and_says_which_it_could_not(
     assert service.http.get(f"{cache.path}/jobs").json()["data"][0]["id"] == job["id"]
 
 
+async def test_a_line_of_the_wrong_types_and_a_fault_end_and_hold_up_nothing(
+    service: Service, settings: Settings, worker: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = new_cache(service.http)
+    cache.store("Who owns the raft?", "Ada.")
+    export = ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    (line,) = exported(cache, export)
+    forged = ask_for(cache, "import", entries=[line | {"stored": line["stored"] | {"model": {"name": 5}}}])
+    await task.run_once(worker, settings)
+    assert (look(cache, forged)["state"], look(cache, forged)["failed"]) == ("done", 1)
+
+    async def fault(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("service.cache.jobs.take_line", fault)
+    broken, behind = ask_for(cache, "import", entries=lines(1)), ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    assert look(cache, broken)["state"] == "failed"
+    assert "ZeroDivisionError" in look(cache, broken)["errors"][0]["rule"]
+    assert look(cache, behind)["state"] == "done"
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
