@@ -17,14 +17,14 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """footprint: bytes of all distinct answers; points: a budget as a share of it, in bytes, and the hit rate."""
+    """footprint: bytes of all distinct entries; points: a budget as a share of it, in bytes, and the hit rate."""
 
     footprint: int
     points: list[tuple[float, int, float]]
 
 
 def miss_curve(accesses: Sequence[tuple[bytes, int]]) -> Curve:
-    """accesses: key and bytes of its answer, in the order of time."""
+    """accesses: key and bytes of its entry, in the order of time."""
     rate = min(1.0, MOST / max(1, len(accesses)))
     sampled = [access for access in accesses if _place(access[0]) < rate]
     distances = sorted(distance / rate for distance in _distances(sampled) if distance is not None)

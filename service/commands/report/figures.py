@@ -75,7 +75,7 @@ def _rates(requests: Sequence[RequestRow]) -> Rates:
 
 
 def _accesses(requests: Sequence[RequestRow]) -> list[tuple[bytes, int]]:
-    """What a cache would have held for each request; an answer that is gone counts as an average one."""
+    """What a cache would have held for each request; an entry that is gone counts as a usual one."""
     sizes = {row.request_key: row.bytes for row in requests if row.request_key and row.bytes}
     usual = int(median(sizes.values())) if sizes else 1
     return [(row.request_key, sizes.get(row.request_key, usual)) for row in requests if row.request_key]

@@ -30,7 +30,7 @@ def draw(report: Report, folder: Path) -> list[Path]:
             folder / "budget.png",
             [float(size) for _, size, _ in points],
             [100 * hits for _, _, hits in points],
-            labels=("bytes of answers kept", "hit rate of LRU, %"),
+            labels=("bytes of entries kept", "hit rate of LRU, %"),
             log=True,
         ),
     ]

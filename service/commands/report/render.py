@@ -26,7 +26,7 @@ def _lines(report: Report) -> Iterator[str]:
         "Asked before, or a stored prompt at least so near (before guards; no policy can hit more):",
         *_table((f"{least:g}", _percent(share)) for least, share in rates.near),
         "",
-        f"Hit rate by a budget of bytes (LRU; all answers together take {curve.footprint} bytes):",
+        f"Hit rate by a budget of bytes (LRU; all entries: {curve.footprint} bytes, counted as by maxBytes):",
         *_table((f"{_percent(share)} = {size} bytes", _percent(hits)) for share, size, hits in curve.points),
         "",
         f"{texts.prompts} stored prompts",
