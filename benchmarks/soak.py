@@ -36,7 +36,8 @@ SAMPLE = """
 select
     (select sum(u.bytes) from semcache.entry_usage u where u.cache_id = %(cache_id)s)::float8 as bytes,
     sum(pg_table_size(c.oid))::float8 as tables,
-    sum(pg_indexes_size(c.oid))::float8 as indexes
+    sum(pg_indexes_size(c.oid))::float8 as indexes,
+    jsonb_object_agg(c.relname, pg_total_relation_size(c.oid)) as sizes
 from pg_catalog.pg_class c
 where c.relnamespace = 'semcache'::regnamespace
   and c.relkind = 'r'
@@ -126,7 +127,7 @@ async def writer(url: str, max_bytes: int) -> AsyncIterator[Writer]:
     await db.close()
 
 
-async def watch(url: str, cache_id: int, seconds: float) -> list[dict[str, float]]:
+async def watch(url: str, cache_id: int, seconds: float) -> list[dict[str, Any]]:
     """What the cache holds, and the sizes of tables and indexes, each second; bytes."""
     samples = []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection:
@@ -139,7 +140,7 @@ async def watch(url: str, cache_id: int, seconds: float) -> list[dict[str, float
     return samples
 
 
-async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[str, float]]]:
+async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[str, Any]]]:
     seconds, max_bytes = options.minutes * 60, options.megabytes * 1_000_000
     async with writer(url, max_bytes) as full:
         await full.fill(max_bytes)
@@ -153,10 +154,11 @@ async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[
     return times, samples
 
 
-def summary(times: Times, samples: list[dict[str, float]], max_bytes: int) -> dict[str, Any]:
+def summary(times: Times, samples: list[dict[str, Any]], max_bytes: int) -> dict[str, Any]:
     """Percent of the budget; megabytes; milliseconds."""
     shares = [100 * sample["bytes"] / max_bytes for sample in samples]
     half, end = samples[len(samples) // 2], samples[-1]
+    grown = {name: (size - half["sizes"][name]) / 1e6 for name, size in end["sizes"].items()}
     return {
         "stores a second": times.rate,
         "p50 ms": times.p50,
@@ -166,7 +168,7 @@ def summary(times: Times, samples: list[dict[str, float]], max_bytes: int) -> di
         "seconds over 102 %": sum(share > 102 for share in shares),
         "growth of tables in the second half %": 100 * (end["tables"] / half["tables"] - 1),
         "growth of indexes in the second half %": 100 * (end["indexes"] / half["indexes"] - 1),
-    }
+    } | {f"growth of {name} in the second half MB": grown[name] for name in sorted(grown, key=grown.__getitem__)[-4:]}
 
 
 def main() -> None:
@@ -185,7 +187,7 @@ def main() -> None:
     write_json(options.json, {"summary": figures, "samples": samples})
 
 
-def _in_megabytes(sample: dict[str, float]) -> list[Any]:
+def _in_megabytes(sample: dict[str, Any]) -> list[Any]:
     return [sample["second"], *(sample[name] / 1e6 for name in ("bytes", "tables", "indexes"))]
 
 
