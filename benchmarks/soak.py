@@ -146,6 +146,7 @@ async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[
         await full.fill(max_bytes)
         worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "workers", "--database-url", url)
         await asyncio.sleep(30)  # the worker has begun, and evicted what the filling brought too much
+        assert worker.returncode is None
         times, samples = await asyncio.gather(
             full.keep_storing(options.rate, seconds), watch(url, full.cache.cache_id, seconds)
         )
