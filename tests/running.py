@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +48,13 @@ def running_service(settings: Settings) -> Iterator[Service]:
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+async def in_company(*services: Service) -> None:
+    """Return when each knows that it is not alone."""
+    async with asyncio.timeout(20):
+        while any(service.runtime.coherence.alone for service in services):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
 
 
 def _port(server: uvicorn.Server, thread: threading.Thread) -> int:

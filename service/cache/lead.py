@@ -79,12 +79,14 @@ async def takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
     """Whether this replica is to ask the model; False where another has stored the answer meanwhile."""
     if asked.cache is None or not runtime.db.up or runtime.coherence.alone:
         return True
+    # Where the lookup came to nothing, the request has waited for the cache already.
+    patience = runtime.settings.lookup_deadline if asked.trouble else runtime.patience[asked.call.endpoint].seconds
     return await runtime.leadership.take(
         asked.cache.row,
         plan.flight_name,
         plan.identity.exact_key,
         begun=asked.begun,
-        patience=runtime.patience[asked.call.endpoint].seconds,
+        patience=patience,
     )
 
 

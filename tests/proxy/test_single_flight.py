@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from asking import Answered, Asker, asked, chat, says
 from processes import start as start_command
-from running import Service
+from running import in_company
 
 from service.cache import complete
 from service.cache.asked import Asked
@@ -48,13 +48,6 @@ async def waiting(database_url: str) -> list[str]:
         while not (names := await flights(database_url)):
             pass
     return names
-
-
-async def in_company(*services: Service) -> None:
-    """Return when each knows that it is not alone."""
-    async with asyncio.timeout(20):
-        while any(service.runtime.coherence.alone for service in services):  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.01)
 
 
 async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: Asker) -> None:

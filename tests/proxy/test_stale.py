@@ -7,7 +7,7 @@ import asyncio
 import psycopg
 import pytest
 from asking import Answered, Asker, asked, chat
-from running import Service
+from running import in_company
 
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body
 from tests.proxy.conftest import Start
@@ -66,13 +66,6 @@ async def test_an_expired_answer_is_given_at_once_and_renewed_once(
         assert (await until_fresh(asker)).cache == "HIT"
         assert (await until_fresh(other)).cache == "HIT"
     assert len(asked(upstream, "tide")) == 2
-
-
-async def in_company(*services: Service) -> None:
-    """Return when each knows that it is not alone."""
-    async with asyncio.timeout(20):
-        while any(service.runtime.coherence.alone for service in services):  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.01)
 
 
 async def test_a_living_answer_comes_before_a_newer_expired_one(
