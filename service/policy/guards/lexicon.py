@@ -63,6 +63,7 @@ ASYMMETRIC = _table(
     under: below
     behind:"""
 )
+PASSIVE_AUXILIARIES = _words("be am is are was were been being get gets got getting gotten have has had having")
 NEGATORS = _words("not no never without cannot nor neither hardly barely non lacking impossible")
 CHINESE_NEGATORS = _words("不 没 无 非 未 别 勿 莫")
 CHINESE_NEGATOR_IDIOMS = [

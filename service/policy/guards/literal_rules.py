@@ -11,6 +11,8 @@ from service.policy.guards.dates import may_be_one
 from service.policy.guards.features import Features
 from service.policy.guards.quantities import may_agree
 
+_ENDS = ("last", "final")
+
 
 def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
     """Block where each side has an item of its own, `one_sided` where only one has."""
@@ -41,7 +43,23 @@ def _apart(left: Sequence[str], right: Sequence[str], may_be_one: Callable[[str,
 
 
 def ordinals(c: Contrast) -> Finding:
+    if _first_and_last(c.query, c.stored) or _first_and_last(c.stored, c.query):
+        return Outcome.BLOCK, "first ≠ last"
     return _sets(c.query.ordinals, c.stored.ordinals, one_sided=Outcome.PASS)
+
+
+def _first_and_last(first: Features, last: Features) -> bool:
+    """Whether one word is counted from the start here and from the end there: the first man, the last man."""
+    if "1" not in first.ordinals or "1" in last.ordinals:
+        return False
+    counted = _after("#1", first.content)
+    return any(counted == _after(end, last.content) for end in _ENDS if end in last.content)
+
+
+def _after(word: str, content: Sequence[str]) -> str:
+    """The content word after a word, empty at the end."""
+    at = content.index(word) + 1
+    return content[at] if at < len(content) else ""
 
 
 def dates(c: Contrast) -> Finding:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
 from service.policy.guards.features import Features
 from service.policy.guards.lexicon import NEGATORS, PRESENT, PRESENT_CHINESE
-from service.policy.guards.negation import CLAUSE, INABILITY
+from service.policy.guards.negation import CLAUSE, INABILITY, KNOWLEDGE
 from service.policy.guards.opposites import by_affix, opposites_of
+from service.policy.guards.questions import AUXILIARIES
 from service.policy.guards.synonyms import synonymous
 from service.policy.guards.words import related, stem
 
 _LITERAL = "#@$"
 _SLOT = 2
 _LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
+_BEFORE_CLAIM = AUXILIARIES | {"i", "we", "you", "he", "she", "they", "it"}
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
 _NEGATED_ALIKE = 0.75
 
@@ -33,11 +36,21 @@ def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
         return None
     for head in negating.negated:
         denied = _stem(head)
-        if denied in elsewhere or denied not in other.content:
+        if denied in KNOWLEDGE and _claims(denied, other):
+            return Outcome.BLOCK, f"not {denied} ≠ {denied}"
+        if denied in KNOWLEDGE or denied in elsewhere or denied not in other.content:
             continue
         if not head.startswith(INABILITY) or not _asks_for_help(other):
             return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {denied} ≠ {denied}"
     return None
+
+
+def _claims(knowledge: str, features: Features) -> bool:
+    """Whether a text states that something is known or seen; who asks for it has it not either."""
+    if features.question or features.negated:
+        return False
+    words = [word.lower() for word in features.cased]
+    return any(stem(word) == knowledge and before in _BEFORE_CLAIM for before, word in pairwise(words))
 
 
 def _stem(head: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from service.policy.guards import lexicon as lx
 from service.policy.guards.questions import AUXILIARIES
 from service.policy.guards.token import Token
+from service.policy.guards.words import stem
 
 _REACH = 5
 _FIRST_PERSON = frozenset({"i", "we"})
@@ -13,6 +14,7 @@ _TAGS = [[pronoun] for pronoun in ("it", "he", "she", "they", "we", "you", "i", 
 _COMPLEMENTS = frozenset("了到上下出起开掉来去动成好完见")
 INABILITY = "?"
 CLAUSE = "*"
+KNOWLEDGE = frozenset(map(stem, lx.KNOWLEDGE))
 _ALTERNATIVE = frozenset({"or", "if", "why", "whether"})
 
 
@@ -20,7 +22,7 @@ def negated(tokens: list[Token]) -> set[str]:
     """Stems that a negation falls on: with `?` before it where the speaker only says to be unable to, with `*` where
     it stands before the subject ("isn't it so") or at the end, and so denies the whole clause.
 
-    "not sure how to", "don't know", "not only" and Chinese A-not-A questions negate nothing that is asked about.
+    "not only" and Chinese A-not-A questions negate nothing; "not sure how to" and "don't know" deny only the knowledge.
     """
     found = set()
     for i, token in enumerate(tokens):
@@ -41,8 +43,9 @@ def _head(tokens: list[Token], i: int) -> str:
     after = tokens[i + 1 : i + 1 + _REACH]
     if tokens[i].lower in {"no", "not"} and after and after[0].lower in {"only", "matter", "one", "doubt"}:
         return ""
-    if any(t.lower in lx.KNOWLEDGE for t in after[:2]):
-        return ""
+    knowledge = next((t.stem for t in after[:2] if t.stem in KNOWLEDGE), "")
+    if knowledge:
+        return knowledge
     heads = [t for t in after if t.role == "content"]
     if not heads:
         return _clause_before(tokens, i)
@@ -84,4 +87,4 @@ def _chinese_head(tokens: list[Token], i: int) -> str:
     return next((t.stem for t in tokens[i + 1 : i + 1 + _REACH] if t.role == "content"), "")
 
 
-__all__ = ["CLAUSE", "INABILITY", "negated"]
+__all__ = ["CLAUSE", "INABILITY", "KNOWLEDGE", "negated"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from service.policy.guards import lexicon as lx
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
+from service.policy.guards.features import Features
 from service.policy.guards.questions import WHETHER
 from service.policy.guards.synonyms import synonymous
 from service.policy.guards.words import stem
@@ -23,6 +25,10 @@ _REVERSED = frozenset(
 )
 _CROSSING = frozenset({"from", "than", "before", "after", "behind"})
 _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
+# Verbs whose past participle is their dictionary form.
+_UNCHANGED = re.compile(
+    r"(re|pre|up|off|out|over|in|fore|broad|type)?(bet|bid|burst|cast|cut|hit|hurt|put|read|set|shed|shut|split|spread)"
+)
 _OPEN_QUESTIONS = frozenset({"what", "how", WHETHER})
 _INTERCHANGEABLE = ({"how", "where"}, {"when", "how long"})
 
@@ -58,7 +64,22 @@ def order(c: Contrast) -> Finding:
     moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
     if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
         return None
-    return Outcome.BLOCK, show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
+    passive = _object_first(c.query, c.stored, moved) or _object_first(c.stored, c.query, moved)
+    shown = show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
+    return (Outcome.GRAY if passive else Outcome.BLOCK), shown
+
+
+def _object_first(active: Features, passive: Features, moved: Sequence[int]) -> bool:
+    """Whether a verb stands before its object on one side, and as participle after it on the other: bake bread, how is
+    bread baked, get bread baked."""
+    span = slice(moved[0], moved[-1] + 1)
+    verb, *objects = active.content[span]
+    if [*objects, verb] != list(passive.content[span]):
+        return False
+    words, others = ([w.lower() for w in side.cased] for side in (passive, active))
+    forms, plain = ({w for w in side if stem(w) == verb} for side in (words, others))
+    participles = {w for w in forms if (w not in plain and not w.endswith("ing")) or _UNCHANGED.fullmatch(w)}
+    return bool(participles) and not lx.PASSIVE_AUXILIARIES.isdisjoint(words)
 
 
 def _recounted(c: Contrast) -> str:

@@ -13,6 +13,9 @@ APART = [
     (Guard.DATES, "Is the museum open on Tuesday?", "Is the museum open on Thursday?"),
     (Guard.DATES, "Tides in Cork on 3 June", "Tides in Cork on 4 June"),
     (Guard.ORDINALS, "Who was the third king?", "Who was the 4th king?"),
+    (Guard.ORDINALS, "Who was the first king?", "Who was the last king?"),
+    (Guard.NEGATION, "I remember the code", "I can't remember the code"),
+    (Guard.NEGATION, "We know the rules", "We don't know the rules"),
     (Guard.VERSIONS, "What is new in version 3.1?", "What is new in version 3.10?"),
     (Guard.IDENTIFIERS, "Where is parcel ZX-4411?", "Where is parcel ZX-4114?"),
     (Guard.IDENTIFIERS, "What does grep -v do?", "What does grep -V do?"),
@@ -95,6 +98,9 @@ APART = [
 ]
 
 ALIKE = [
+    ("I don't know how to prune a rose", "How do I prune a rose?"),
+    ("I can't see my bill", "see my bill"),
+    ("How long does the first match last?", "How long will the first match last?"),
     ("How do I prune a rose?", "How can I prune a rose?"),
     ("When did the fair take place?", "When did the fair happen?"),
     ("What is the weather today?", "What is the weather today?"),
@@ -156,6 +162,9 @@ def test_light_paraphrases_pass_every_guard(a, b):
 def test_what_may_be_the_same_is_gray():
     assert fired("I forgot my PIN", "I can't remember my PIN") == {Guard.OPPOSITES: Outcome.GRAY}
     assert fired("Signed on 01/02/2024", "Signed on 2024-02-01") == {Guard.DATES: Outcome.GRAY}
+    assert fired("How do you bake bread?", "How is bread baked?") == {Guard.ORDER: Outcome.GRAY}
+    assert fired("How do I reset my phone?", "How do I get my phone reset?") == {Guard.ORDER: Outcome.GRAY}
+    assert fired("Is the dog chasing a cat?", "Does the cat chase a dog?") == {Guard.ORDER: Outcome.BLOCK}
     assert fired("Signed on 01/13", "Signed on 13/01") == {Guard.DATES: Outcome.GRAY}
     assert fired("Return it within 14", "Return it within 2 weeks") == {Guard.NUMBERS: Outcome.GRAY}
     assert fired("Signed on 01/02/2024", "Signed on 2024-02-03") == {Guard.DATES: Outcome.BLOCK}

@@ -121,7 +121,7 @@ def test_what_is_written_exactly_is_kept_exactly():
         ("Which birds don't fly?", ["fly"]),
         ("bread without yeast", ["yeast"]),
         ("I can't log in", ["?log"]),
-        ("I do not know how to bake", []),
+        ("I do not know how to bake", ["know"]),
         ("not only birds fly", []),
         ("Don't birds fly?", ["*bird"]),
         ("Birds fly, don't they?", []),
