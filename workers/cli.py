@@ -13,7 +13,7 @@ from service.commands.target import DatabaseUrl, DataDir, end_on_hangup, open_ta
 from service.settings import Settings
 from service.store import migrate
 from service.telemetry.logs import configure_logging
-from workers.runtime import run
+from workers.runtime import run, tasks
 
 
 def worker(
@@ -29,7 +29,15 @@ def worker(
         if target.embedded:
             migrate.upgrade(target.url)
         migrate.require_current(target.url)
+        if not until_eof:
+            _say_hello(settings)
         asyncio.run(_until_told(target.url, settings, until_eof=until_eof))
+
+
+def _say_hello(settings: Settings) -> None:
+    names = ", ".join(task.name for task in tasks(settings))
+    typer.echo(f"pgsemcache worker does {names}; `table semcache.tasks` shows how they fare; Ctrl-C ends it")
+    sys.stdout.flush()
 
 
 async def _until_told(url: str, settings: Settings, *, until_eof: bool) -> None:

@@ -19,7 +19,7 @@ def upgrade(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Bring the database to this release: revisions, functions and views."""
-    with open_target(read_settings(data_dir=data_dir, database_url=database_url)) as target:
+    with open_target(read_settings(data_dir=data_dir, database_url=database_url), create=True) as target:
         migrate.upgrade(target.url, revision)
         _print(migrate.state(target.url))
 
@@ -49,8 +49,10 @@ def current(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 
 @app.command()
 def check(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
-    """Compare the database with the models. Status 1 when they differ."""
+    """Compare the database with this release, down to its SQL files and models. Status 1 when they differ."""
     with open_target(read_settings(data_dir=data_dir, database_url=database_url)) as target:
+        for name in migrate.state(target.url).outdated:
+            typer.echo(f"not as in this release: {name}")
         difference = migrate.check(target.url)
     if difference:
         typer.echo(difference)
@@ -70,8 +72,8 @@ def sql(
 
 def _print(state: migrate.State) -> None:
     typer.echo(f"revision {state.revision or 'none'}, this release {state.head}")
-    for name in state.outdated:
-        typer.echo(f"not as in this release: {name}")
+    if state.outdated:
+        typer.echo(f"SQL files of another release: {len(state.outdated)}; `pgsemcache db check` lists them")
 
 
 __all__ = ["app"]

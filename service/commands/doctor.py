@@ -21,7 +21,7 @@ from service.commands.checks import (
     judge_server,
     judge_traffic,
 )
-from service.commands.target import DatabaseUrl, DataDir, open_target, read_settings
+from service.commands.target import DatabaseUrl, DataDir, has_embedded, open_target, read_settings
 from service.embed.embedder import open_embedder
 from service.errors import SemcacheError
 from service.json_text import parse
@@ -55,7 +55,7 @@ def _examine(settings: Settings) -> Iterator[Finding]:
         yield judge_disk(f"disk of the {what}", shutil.disk_usage(_existing(folder)).free)
     yield from asyncio.run(_embedder(settings))
     yield from asyncio.run(_models(settings))
-    if settings.database_url is None and not (settings.data_dir / "postgres").exists():
+    if settings.database_url is None and not has_embedded(settings.data_dir):
         yield Finding("warn", "database", f"there is none in {settings.data_dir}", "`pgsemcache serve` makes it")
         return
     try:

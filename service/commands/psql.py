@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -17,7 +18,8 @@ def psql(context: typer.Context, data_dir: DataDir = None, database_url: Databas
         command = [*target.psql, *context.args]
         if shutil.which(command[0]) is None:
             raise SemcacheError(Code.INTERNAL, "there is no psql on the PATH; install postgresql-client")
-        status = subprocess.run(command, check=False).returncode  # noqa: S603 - our own psql, arguments as a list
+        secret = {} if target.password is None else {"PGPASSWORD": target.password}  # arguments are for all to see
+        status = subprocess.run(command, check=False, env=os.environ | secret).returncode  # noqa: S603 - our own psql
     raise typer.Exit(status)
 
 

@@ -62,7 +62,7 @@ def serve(  # noqa: PLR0917 - typer makes flags of them, none is positional
         # uvicorn raises these again when it is done; so we leave through the finally blocks
         signal.signal(number, lambda *_: sys.exit(0))
     end_on_hangup()
-    with _listen(settings) as listener, open_target(settings) as target:
+    with _listen(settings) as listener, open_target(settings, create=True) as target:
         if target.embedded:
             migrate.upgrade(target.url)
         else:

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from service.errors import Code, SemcacheError
 from service.settings import Settings
+from service.store.database import split_password
 
 DataDir = Annotated[
     Path | None,
@@ -27,11 +29,12 @@ DatabaseUrl = Annotated[
 
 @dataclass(frozen=True)
 class Target:
-    """A database that is up. `revive` starts an embedded one again if it died."""
+    """A database that is up. `psql` opens it, given the password; `revive` starts an embedded one again if it died."""
 
     url: str
     embedded: bool
     psql: list[str]
+    password: str | None = None
     revive: Callable[[], None] | None = None
 
 
@@ -49,13 +52,27 @@ def end_on_hangup() -> None:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
+def has_embedded(data_dir: Path) -> bool:
+    return (data_dir.expanduser() / "postgres").exists()
+
+
 @contextmanager
-def open_target(settings: Settings) -> Iterator[Target]:
-    """The database of the settings; an embedded one is started, or joined, and let go at the end."""
+def open_target(settings: Settings, *, create: bool = False) -> Iterator[Target]:
+    """The database of the settings; an embedded one is started, or joined, and let go at the end.
+
+    create: make an embedded one where there is none. Raises: SemcacheError(DATABASE_UNAVAILABLE).
+    """
     if settings.database_url is not None:
         url = settings.database_url.get_secret_value()
-        yield Target(url, embedded=False, psql=["psql", url])
+        conninfo, password = split_password(url)
+        yield Target(url, embedded=False, psql=["psql", conninfo], password=password)
         return
+    if not (create or has_embedded(settings.data_dir)):
+        raise SemcacheError(
+            Code.DATABASE_UNAVAILABLE,
+            f"there is no database in {settings.data_dir}; name another with --data-dir or --database-url, or let "
+            "`pgsemcache serve` or `pgsemcache db upgrade` make one there",
+        )
     from service.store.embedded import EmbeddedPostgres  # noqa: PLC0415 - an extra; own databases do without
 
     server = EmbeddedPostgres(settings.data_dir)
@@ -66,4 +83,4 @@ def open_target(settings: Settings) -> Iterator[Target]:
         server.release()
 
 
-__all__ = ["DataDir", "DatabaseUrl", "Target", "end_on_hangup", "open_target", "read_settings"]
+__all__ = ["DataDir", "DatabaseUrl", "Target", "end_on_hangup", "has_embedded", "open_target", "read_settings"]

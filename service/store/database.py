@@ -19,6 +19,7 @@ import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
 from psycopg.abc import Params
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -304,8 +305,21 @@ def reason(error: psycopg.Error) -> str:
     return "its URL cannot be read; it should look like postgresql://user:password@host:5432/name"
 
 
+def split_password(url: str) -> tuple[str, str | None]:
+    """Where a database is, as libpq reads it, and the password apart, since arguments are for all to see.
+
+    Raises: SemcacheError(DATABASE_UNAVAILABLE) where the URL cannot be read.
+    """
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise _unavailable(f"the database cannot be reached: {reason(error)}") from None
+    password = parts.pop("password", None)
+    return make_conninfo("", **parts), None if password is None else str(password)
+
+
 def _unavailable(detail: str) -> SemcacheError:
     return SemcacheError(Code.DATABASE_UNAVAILABLE, detail)
 
 
-__all__ = ["Connection", "Database", "DriverError", "Limits", "Row", "reason"]
+__all__ = ["Connection", "Database", "DriverError", "Limits", "Row", "reason", "split_password"]

@@ -268,6 +268,13 @@ def test_the_commands_work_from_anywhere(empty_database_url: str, tmp_path: Path
     assert db("current") == (1, f"revision none, this release {head()}\n", "")
     assert db("upgrade") == (0, f"revision {head()}, this release {head()}\n", "")
     assert db("check") == (0, "no difference\n", "")
+    status, said, _ = db("downgrade", "0017")
+    assert (status, said.splitlines()[0]) == (0, f"revision 0017, this release {head()}")
+    assert said.endswith("`pgsemcache db check` lists them\n")
+    assert len(said.splitlines()) == 2
+    status, said, _ = db("check")
+    assert status == 1
+    assert "not as in this release: functions/add_decayed.sql\n" in said
     assert db("downgrade", "base") == (0, f"revision none, this release {head()}\n", "")
     status, script, _ = db("sql")
     assert (status, script.rstrip()) == (0, migrate.offline_sql().rstrip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -81,3 +82,43 @@ def test_a_tenant_of_no_name_is_refused_before_a_database_is_made(
         main()
     assert str(ended.value) == "pgsemcache: --tenant: must be 1 to 64 of A-Z a-z 0-9 _ . -"
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("psql",),
+        ("worker",),
+        ("db", "current"),
+        ("db", "check"),
+        ("db", "downgrade", "0001"),
+        ("keys", "list"),
+        ("quotas", "list"),
+        ("export", "-"),
+    ],
+)
+def test_a_mistyped_data_directory_is_told_and_nothing_is_made_there(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "dtaa"
+    monkeypatch.setattr(sys, "argv", ["pgsemcache", *command, "--data-dir", str(folder)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert str(ended.value).startswith(f"pgsemcache: there is no database in {folder}; name another with --data-dir")
+    assert not folder.exists()
+
+
+def test_a_password_stands_in_no_argument_of_psql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tmp_path / "seen"
+    fake = tmp_path / "psql"
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$PGPASSWORD" "$@" > {seen}\nexit 3\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    url = "postgresql://ann:p%40ss@h:5433/app?sslmode=disable"
+    monkeypatch.setattr(sys, "argv", ["pgsemcache", "psql", "--database-url", url, "--", "-c", "select 1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 3
+    password, where, *rest = seen.read_text().splitlines()
+    assert (password, rest) == ("p@ss", ["-c", "select 1"])
+    assert sorted(where.split()) == ["dbname=app", "host=h", "port=5433", "sslmode=disable", "user=ann"]
