@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calls import Cache
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -41,7 +42,9 @@ class Page:
         return self.browser.execute_script(script, *arguments)
 
     def until(self, condition: Any) -> Any:
-        return WebDriverWait(self.browser, PATIENCE, 0.05).until(lambda _: condition())
+        """Wait for it; what the page draws anew while it is read is read again."""
+        wait = WebDriverWait(self.browser, PATIENCE, 0.05, [StaleElementReferenceException])
+        return wait.until(lambda _: condition())
 
     def shows(self, selector: str, *words: str) -> None:
         """Wait until an element shows these words."""
