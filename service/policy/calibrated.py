@@ -69,26 +69,27 @@ def decide_calibrated(
     rows = [s.signals for s in seen if s.signals is not None]
     chances = iter(fitted.model.probabilities(rows).tolist() if rows else [])
     odds = [next(chances) if s.signals is not None else None for s in seen]
-    best = max((p for p in odds if p is not None), default=None)
+    reasons = [_reason(query, s.candidate, p, cut=cut, threshold=threshold) for s, p in zip(seen, odds, strict=True)]
+    best = max(
+        (p for p, reason in zip(odds, reasons, strict=True) if p is not None and reason is Reason.ACCEPTED),
+        default=None,
+    )
     judged = [
-        Judged(s.candidate, _reason(query, s.candidate, p, best=best, cut=cut, threshold=threshold), s.verdicts, p)
-        for s, p in zip(seen, odds, strict=True)
+        Judged(s.candidate, Reason.OUTRANKED if reason is Reason.ACCEPTED and p != best else reason, s.verdicts, p)
+        for s, p, reason in zip(seen, odds, reasons, strict=True)
     ]
     return conclude(judged, max(threshold, FLOOR), policy="calibrated", cut=cut)
 
 
-def _reason(
-    query: Query, candidate: Candidate, chance: float | None, *, best: float | None, cut: float, threshold: float
-) -> Reason:
+def _reason(query: Query, candidate: Candidate, chance: float | None, *, cut: float, threshold: float) -> Reason:
+    """What is found of a candidate by itself."""
     if chance is None:
         return Reason.GUARD_BLOCKED
     if threshold >= 1 and candidate.text != query.text:
         return Reason.OTHER_TEXT
     if threshold < 1 and candidate.similarity < threshold:
         return Reason.BELOW_THRESHOLD
-    if chance < cut:
-        return Reason.UNLIKELY
-    return Reason.ACCEPTED if chance == best else Reason.OUTRANKED
+    return Reason.ACCEPTED if chance >= cut else Reason.UNLIKELY
 
 
 __all__ = ["Calibration", "decide_calibrated", "read_calibration"]

@@ -192,7 +192,8 @@ def would_change(judged: Judged, decision: Decision) -> list[str]:
         return [decision.missing]
     if judged.reason is Reason.UNLIKELY:
         return [f"a cut of at most {rounded_down(chance)}"]
-    needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in judged.fired]
+    barring = [v for v in judged.fired if v.outcome is Outcome.BLOCK or decision.policy != "calibrated"]
+    needed = [f"the guard {v.guard.value} passing ({v.evidence})" for v in barring]
     if similarity < FLOOR:
         needed.append(f"a similarity of at least {max(FLOOR, threshold):g}")
     elif judged.reason is Reason.OTHER_TEXT:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import floor
 from typing import Any, Literal
 
-from service.policy.boundary import Budget, choose_boundary
+from service.policy.boundary import Budget, choose_boundary, least_observations
 from service.policy.tradeoff import (
     Point,
     Sample,
@@ -72,13 +72,28 @@ def calibrated(trained: Trained, earlier: Sample, later: Sample, budget: Budget)
 
 
 def choose_threshold(earlier: Sample, later: Sample, budget: Budget, *, guards: bool) -> Choice:
-    """The least threshold whose upper bound of false hits keeps the budget on the earlier half."""
-    boundary = choose_boundary(by_similarity(earlier, guards=guards), budget, exact_hits=earlier.exact_hits)
+    """The least threshold that labels support and whose bound of false hits keeps the budget on the earlier half.
+
+    A few labels far below the others do not move it down, since they say little of what lies there: the least similar
+    hits are left out, as many as it takes to bound their own false hits to ten times the budget.
+    """
+    outcomes = by_similarity(earlier, guards=guards)
+    boundary = choose_boundary(outcomes, budget, exact_hits=earlier.exact_hits)
+    if boundary.cut is not None:
+        least = _supported([o.probability for o in outcomes if o.probability >= boundary.cut], budget)
+        supported = [o for o in outcomes if o.probability >= least]
+        boundary = choose_boundary(supported, budget, exact_hits=earlier.exact_hits)
     if boundary.cut is None:
         return Choice(None, None, boundary.missing)
     threshold = floor(boundary.cut * 10_000) / 10_000
     policy = {"decision": "threshold", "similarityThreshold": threshold, "guards": guards}
     return Choice(policy, point(later, by_similarity(later, guards=guards), threshold))
+
+
+def _supported(similarities: Sequence[float], budget: Budget) -> float:
+    """The similarity up to which enough of these labels lie to bound anything."""
+    few = least_observations(Budget(min(0.5, 10 * budget.rate), budget.per, budget.confidence))
+    return sorted(similarities)[min(few, len(similarities)) - 1]
 
 
 def choose_calibrated(earlier: Sample, later: Sample, budget: Budget) -> Choice:

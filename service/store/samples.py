@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
+from math import ceil
 from operator import itemgetter
 
 from service.policy.cache_policy import read_policy
@@ -43,7 +44,10 @@ async def _sample(
 ) -> Sample:
     seen = await traffic(db, cache, since, until)
     unseen = 0 if read_policy(cache.policy).labels_hits else seen.semantic_hits
-    return Sample([_labelled(rows) for rows in requests], seen.requests, seen.exact_hits, unseen)
+    labelled = [_labelled(rows) for rows in requests]
+    # The request log may be kept for a shorter time than the labels, or have lost some.
+    stood_for = seen.exact_hits + ceil(sum(request.weight for request in labelled))
+    return Sample(labelled, max(seen.requests, stood_for), seen.exact_hits, unseen)
 
 
 def _labelled(rows: Sequence[Row]) -> Labelled:

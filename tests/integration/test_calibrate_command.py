@@ -192,6 +192,14 @@ def test_observations_stand_for_as_many_requests_as_they_were_drawn_from(run: Ru
     assert "nothing, it takes" in said.output
 
 
+def test_labels_of_requests_that_the_log_no_longer_has_count_as_requests(run: Run, database_url: str) -> None:
+    asyncio.run(seed(database_url, right=20, wrong=0))
+    log(database_url, hit=5)
+    said = run("--database-url", database_url, "--since", "1h")
+    assert "of 25 requests there 5 were exact hits" in said.output
+    assert point(said, "threshold", 0.84)["hit_rate"] == 1
+
+
 def test_hits_that_nobody_looks_at_are_told(run: Run, database_url: str) -> None:
     asyncio.run(seed(database_url, right=10, wrong=10))
     log(database_url, semantic_hit=7)

@@ -212,6 +212,28 @@ def test_the_likeliest_candidate_is_served_and_explained():
     assert would_change(unlikely.judged[0], unlikely) == ["a cut of at most 0.3100"]
 
 
+def test_a_likelier_candidate_that_the_caller_bars_does_not_outrank() -> None:
+    weights = np.zeros(len(Signals._fields))
+    weights[0] = -40.0  # the less similar the likelier
+    calibration = replace(
+        calibrated(), model=Logistic(np.full(len(weights), 0.99), np.ones(len(weights)), weights, 2.0)
+    )
+    near = [candidate(NEAR, 0.95), candidate("How is an old rose pruned?", 0.93)]
+    decision = decide_calibrated(
+        Query(TEXT, extract(TEXT)),
+        near,
+        calibration=calibration,
+        budget=Budget(),
+        frequencies=Frequencies(),
+        threshold=0.94,
+    )
+    assert [j.reason for j in decision.judged] == [Reason.ACCEPTED, Reason.BELOW_THRESHOLD]
+    assert decision.candidate == near[0]
+    barred = decision.judged[1]
+    assert barred.fired, "a guard doubts it, which only lowers the chance"
+    assert would_change(barred, decision) == ["a threshold of at most 0.9300"]
+
+
 @pytest.mark.parametrize(
     ("text", "similarity", "threshold", "reason"),
     [

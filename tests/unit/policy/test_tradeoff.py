@@ -92,6 +92,13 @@ def test_the_least_threshold_that_keeps_the_budget_is_chosen() -> None:
     assert keeps(choice, Budget(0.01))
 
 
+def test_a_few_labels_far_below_the_others_do_not_move_the_threshold_there() -> None:
+    few_below = sample(*many(400, 0).labelled, *([Labelled((near(0.61),))] * 3))
+    choice = choose_threshold(few_below, few_below, Budget(0.01), guards=True)
+    assert choice.policy is not None
+    assert choice.policy["similarityThreshold"] == 0.9
+
+
 def test_exact_hits_help_a_budget_of_served_hits_alone() -> None:
     few = many(50, 20, exact=800)
     assert choose_threshold(few, few, Budget(0.01), guards=True).policy is None
