@@ -128,10 +128,11 @@ async def build(db: Database, scope: LargeScope) -> bool:
 
 
 async def clear_invalid(db: Database) -> list[str]:
-    """Drop what broken builds left behind; returns the names."""
+    """Drop what broken builds left behind, and note which indexes are lost; returns the names of those dropped."""
     async with _alone(db) as connection:
         if connection is None:
             return []
+        await connection.execute(query("forget_lost_indexes"))
         left = [name for name, valid in await _indexes(connection) if not valid]
         await _drop(connection, left)
     return left

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import LiteralString, cast
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
@@ -12,7 +14,7 @@ from sessions import Session, key, open_session
 
 from service.errors import SemcacheError
 from service.settings import Settings
-from service.store import index_care
+from service.store import caches, entries, index_care
 from service.store.database import Database, Limits
 from service.store.index_care import (
     LargeScope,
@@ -22,6 +24,7 @@ from service.store.index_care import (
     large_scopes,
     vacuum_needy,
 )
+from service.store.rows import EmbedderId, TenantId
 from workers import index_care as task
 
 LIMIT = 3
@@ -46,6 +49,25 @@ def fill(app: Session, first: int, last: int) -> None:
     scope_id = app.scope()
     for number in range(first, last + 1):
         app.store(str(number), scope_id=scope_id, exact_key=key(str(number)), vector=f"[{number},1,0]")
+
+
+async def reachable(app: Session, worker: Database) -> int:
+    """How many entries a lookup finds."""
+    cache = await caches.find(worker, TenantId(app.tenant_id), "default")
+    scope, _ = await entries.find_exact(worker, cache, scope_key=key("scope"), exact_key=key("none"), attributes={})
+    assert scope
+    vector = np.array([1, 0, 0], np.float32)
+    return len(
+        await entries.find_neighbours(
+            worker,
+            cache,
+            scope,
+            embedder_id=EmbedderId(app.embedder_id),
+            vector=vector,
+            attributes={},
+            neighbours=10,
+        )
+    )
 
 
 def indexes(app: Session) -> list[str]:
@@ -115,19 +137,30 @@ async def test_the_index_of_a_worker_that_died_before_it_was_put_to_use_is_taken
     assert app.one("select rows from vector_index") == 4
 
 
-async def test_what_a_broken_build_left_is_cleared_and_lookups_went_on(
-    app: Session, worker: Database, database_url: str
+@pytest.mark.parametrize(
+    ("lose", "dropped"),
+    [
+        ("update pg_catalog.pg_index set indisvalid = false where indexrelid = 'semcache.{}'::regclass", True),
+        ("drop index semcache.{}", False),
+    ],
+)
+async def test_an_index_that_broke_or_went_is_built_anew(
+    app: Session, worker: Database, database_url: str, lose: LiteralString, *, dropped: bool
 ) -> None:
     fill(app, 1, 4)
     (wanted,) = await large_scopes(worker, LIMIT)
     await build(worker, wanted)
     with psycopg.connect(database_url) as connection:
-        connection.execute(
-            "update pg_catalog.pg_index set indisvalid = false where indexrelid = %s::regclass",
-            (f"semcache.{wanted.name}",),
-        )
-    assert await clear_invalid(worker) == [wanted.name]
+        connection.execute(sql.SQL(lose).format(sql.SQL(cast("LiteralString", wanted.name))))
+    assert await reachable(app, worker) == 4
+    assert await clear_invalid(worker) == ([wanted.name] if dropped else [])
     assert indexes(app) == []
+    assert await reachable(app, worker) == 4
+    assert await large_scopes(worker, LIMIT) == [wanted]
+    await build(worker, wanted)
+    assert indexes(app) == [wanted.name]
+    assert await clear_invalid(worker) == []
+    assert app.count("vector_index") == 1
 
 
 async def test_after_a_failed_build_the_connection_is_the_workers_again(
