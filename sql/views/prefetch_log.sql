@@ -6,7 +6,7 @@ select
     p.at,
     t.name as tenant,
     c.name as cache,
-    left(e.prompt, 80) as prompt,
+    left(coalesce(e.prompt, n.prompt), 80) as prompt,
     p.why,
     p.measure,
     p.chance,
@@ -35,6 +35,14 @@ left join lateral (
       and e.quarantined_at is null
       and (e.expires_at is null or e.expires_at > now())
 ) l on true
+left join lateral (
+    select x.prompt
+    from semcache.node q
+    join semcache.entry x on x.cache_id = q.cache_id and x.exact_key = q.exact_key
+    where q.node_id = p.node_id
+    order by x.created_at desc
+    limit 1
+) n on true
 order by p.at desc;
 
 comment on view semcache.prefetch_log is 'What was asked ahead, why, and whether it was served: used, waiting, wasted (ended unserved), landed, failed, busy.';

@@ -50,6 +50,12 @@ async def test_what_nobody_came_for_is_waste(stage: Stage) -> None:
     stage.expire(QUESTIONS[0])
     (value,) = stage.rows("select wasted, tokens = tokens_wasted as all_wasted from prefetch_value")
     assert value == {"wasted": 1, "all_wasted": True}
+    await stage.run()
+    logged = stage.rows("select outcome, prompt from prefetch_log order by at")
+    assert logged == [
+        {"outcome": "wasted", "prompt": QUESTIONS[0]},
+        {"outcome": "waiting", "prompt": QUESTIONS[0]},
+    ]
 
 
 async def test_an_evicted_answer_and_one_that_is_about_to_end_come_back(stage: Stage) -> None:
