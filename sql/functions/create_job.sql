@@ -32,6 +32,10 @@ begin
             where e.tenant_id = p_tenant_id
               and e.cache_id = p_cache_id
               and e.epoch = v_epoch
+              and (
+                  p_kind <> 'export'
+                  or (e.quarantined_at is null and (e.expires_at is null or e.expires_at > now()))
+              )
         ) end
     )
     returning job_id into v_job_id;

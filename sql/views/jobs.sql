@@ -10,7 +10,10 @@ select
     j.done,
     j.failed,
     j.total,
-    round(100.0 * (j.done + j.failed) / nullif(j.total, 0), 1) as percent,
+    case
+        when j.state = 'done' then 100.0
+        else round(100.0 * (j.done + j.failed) / nullif(greatest(j.total, j.done + j.failed), 0), 1)
+    end as percent,
     j.created_at,
     coalesce(j.ended_at, now()) - j.created_at as took,
     j.errors,

@@ -103,6 +103,27 @@ def test_what_is_wrong_is_told_before_anything_begins(service: Service, body: di
     assert service.http.get(f"{cache.path}/jobs").json() == {"data": []}
 
 
+async def test_progress_counts_what_is_exported_and_ends_at_100(
+    service: Service, settings: Settings, worker: Database, database_url: str
+) -> None:
+    cache = new_cache(service.http)
+    cache.store("Living?", "Yes.")
+    for question in ("Expired?", "Quarantined?"):
+        cache.store(question, "No.")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("update semcache.entry set expires_at = now() where prompt = 'Expired?'")
+        connection.execute("update semcache.entry set quarantined_at = now() where prompt = 'Quarantined?'")
+        job, grown, empty = (
+            ask_for(cache, "export"),
+            ask_for(cache, "export"),
+            ask_for(new_cache(service.http), "export"),
+        )
+        cache.store("Another?", "Yes.")
+        await task.run_once(worker, settings)
+        assert (look(cache, job)["total"], look(cache, grown)["done"], empty["total"]) == (1, 2, 0)
+        assert connection.execute("select distinct percent from semcache.jobs").fetchall() == [(100,)]
+
+
 def test_another_caches_job_and_none_are_not_found(service: Service) -> None:
     cache, other = new_cache(service.http), new_cache(service.http)
     job = ask_for(cache, "export")
