@@ -49,6 +49,16 @@ from service.store.rows import EntryRow
 from service.upstream.answer import Answer
 
 BATCH_AT_ONCE = 16
+SESSION: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": "x-session-id",
+            "in": "header",
+            "description": "the session that asks, for the request graph",
+            "schema": {"type": "string"},
+        }
+    ]
+}
 
 router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"], responses=RESPONSES)
 
@@ -56,18 +66,23 @@ router = APIRouter(prefix="/v1/caches/{cache_id}", tags=["entries"], responses=R
 @router.post(
     "/entries/search",
     response_model=SearchResult,
-    openapi_extra=documents(Search),
+    openapi_extra=documents(Search) | SESSION,
     summary="Find an answer that may be served",
 )
 async def search(request: Request, cache_id: str) -> Response:
     cache = await visited_cache(request, cache_id)
-    return respond(await _search(await read_body(request, Search), runtime_of(request), cache))
+    return respond(await _search(await read_body(request, Search), runtime_of(request), cache, _session(request)))
 
 
-@router.post("/entries/batch-search", response_model=BatchResult, summary="Many searches, each with its own status")
-async def batch_search(body: SearchBatch, runtime: RuntimeOf, cache: CacheOf) -> Response:
+@router.post(
+    "/entries/batch-search",
+    response_model=BatchResult,
+    openapi_extra=SESSION,
+    summary="Many searches, each with its own status",
+)
+async def batch_search(request: Request, body: SearchBatch, runtime: RuntimeOf, cache: CacheOf) -> Response:
     async def one(item: dict[str, Any]) -> SearchResult:
-        return await _search(Search.model_validate(item), runtime, cache)
+        return await _search(Search.model_validate(item), runtime, cache, _session(request))
 
     return respond(await _batch(body.searches, one, runtime.settings, 200))
 
@@ -154,7 +169,11 @@ async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Respon
     return Response(status_code=202)
 
 
-async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchResult:
+def _session(request: Request) -> str | None:
+    return request.headers.get("x-session-id", "").strip() or None
+
+
+async def _search(body: Search, runtime: Runtime, cache: OpenCache, session: str | None) -> SearchResult:
     check_prompted(runtime.settings, body.prompt, body.attributes, body.scope)
     prompt = data.Prompt(
         body.prompt,
@@ -164,7 +183,7 @@ async def _search(body: Search, runtime: Runtime, cache: OpenCache) -> SearchRes
         tuple(body.search_strategies),
         body.decision,
     )
-    looked = await data.search(runtime, cache, prompt)
+    looked = await data.search(runtime, cache, prompt, session)
     explanation = explanation_view(await data.explain(runtime, cache, prompt, limit=8)) if body.explain else None
     return SearchResult(data=_hits(looked), reason=looked.reason, threshold=looked.threshold, explanation=explanation)
 

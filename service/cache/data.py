@@ -44,8 +44,8 @@ class Prompt:
     decision: Policy | None = None
 
 
-async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
-    """Find an answer that may be served, and note what came of it. In shadow none may be.
+async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt, session: str | None = None) -> Looked:
+    """Find an answer that may be served, and note what came of it, and in which session. In shadow none may be.
 
     Raises: SemcacheError with INVALID_DATA for a bad scope, DATABASE_UNAVAILABLE or EMBEDDER_UNAVAILABLE.
     """
@@ -64,11 +64,11 @@ async def search(runtime: Runtime, cache: OpenCache, prompt: Prompt) -> Looked:
         if looked.found is None or cache.policy.shadow:
             _await_answer(runtime, cache, ask, looked)
     except SemcacheError as error:
-        _note(runtime, cache, ask.identity, begun, outcome="error", reason=error.code.slug)
+        _note(runtime, cache, ask.identity, session, begun, outcome="error", reason=error.code.slug)
         raise
     outcome = {EXACT: "hit", SEMANTIC: "semantic_hit", None: "miss"}[looked.strategy]
     outcome = "shadow" if cache.policy.shadow else outcome
-    _note(runtime, cache, ask.identity, begun, outcome=outcome, reason=looked.reason, looked=looked)
+    _note(runtime, cache, ask.identity, session, begun, outcome=outcome, reason=looked.reason, looked=looked)
     if cache.policy.shadow:
         return replace(looked, found=None, answer=None, strategy=None, reason="shadow")
     return looked
@@ -154,6 +154,7 @@ def _note(
     runtime: Runtime,
     cache: OpenCache,
     identity: Identity,
+    session: str | None,
     begun: float,
     *,
     outcome: str,
@@ -170,6 +171,7 @@ def _note(
             cache_id=cache.row.cache_id,
             scope_key=identity.scope.key,
             request_key=identity.request_key,
+            session=session,
             entry_id=found.entry_id if found else None,
             served=is_served,
             outcome=outcome,

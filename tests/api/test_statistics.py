@@ -137,6 +137,34 @@ def test_the_graph_tells_the_central_nodes_and_what_follows_what(cache: Cache, s
     assert figures(cache, "graph", limit=1)["edges"] == []
 
 
+def test_searches_of_a_session_are_edges_of_the_graph(cache: Cache, shared_service: Service) -> None:
+    for prompt in (STORED, OTHER, "Who wrote this song?"):
+        cache.store(prompt, "Unplug it first.")
+    cache.http.post(f"{cache.entries}/search", json={"prompt": STORED}, headers={"X-Session-ID": "visit-5"})
+    cache.look("Who wrote this song?")
+    batch = {"searches": [{"prompt": OTHER}]}
+    cache.http.post(f"{cache.entries}/batch-search", json=batch, headers={"x-session-id": "visit-5"})
+    figures(cache, "traffic")  # writes what is still waiting
+    with psycopg.connect(shared_service.runtime.db.url, autocommit=True) as connection:
+        while connection.execute(
+            "select semcache.fold_requests(semcache.log_head(), 10000, interval '30 minutes')"
+        ).fetchone() != (0,):
+            pass
+        edges = connection.execute(
+            "select f.request_key, t.request_key from semcache.transition x join semcache.cache c using (cache_id) "
+            "join semcache.node f on f.node_id = from_node join semcache.node t on t.node_id = to_node "
+            "where c.name = %s",
+            (cache.name,),
+        ).fetchall()
+        asked = connection.execute(
+            "select request_key, session from semcache.request_log join semcache.cache c using (cache_id) "
+            "where c.name = %s order by at",
+            (cache.name,),
+        ).fetchall()
+    assert [session for _, session in asked] == ["visit-5", None, "visit-5"]
+    assert edges == [(asked[0][0], asked[2][0])]
+
+
 def test_a_graph_is_its_caches_own_and_a_measure_one_of_ours(cache: Cache) -> None:
     assert figures(cache, "graph") == {"cacheId": cache.name, "nodes": [], "edges": []}
     got = cache.http.get(f"{cache.path}/stats/graph", params={"measure": "degree"})
