@@ -169,6 +169,14 @@ def test_an_entry_lends_its_scope_to_a_question(page: Page, cache: Cache, shared
     page.shows("#verdict", "Semantic hit")
 
 
+def test_a_button_that_can_be_pressed_does_not_look_as_one_that_cannot(shown: Page, used: Cache) -> None:
+    shown.run("document.querySelector('.entries button').click()")
+    shown.shows("#entry", "Quarantine")
+    enabled = "[...document.querySelectorAll('.actions button:enabled:not(.danger)')]"
+    text = shown.run("return getComputedStyle(document.body).color")
+    assert {*shown.run(f"return {enabled}.map((button) => getComputedStyle(button).color)")} == {text}
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_texts_are_never_markup(page: Page, cache: Cache, shared_service: Service, text: str) -> None:
     cache.store(text, text, tags=[text], attributes={"a": text}, scope={"model": text})
