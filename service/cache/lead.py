@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 
 from service.cache.asked import Asked
 from service.cache.exchange import Exchange, open_exchange
@@ -87,6 +88,7 @@ async def takes_lead(runtime: Runtime, asked: Asked, plan: Plan) -> bool:
         plan.identity.exact_key,
         begun=asked.begun,
         patience=patience,
+        longest=runtime.settings.stream_silence if asked.call.stream else math.inf,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from uuid import uuid4
 
@@ -49,14 +50,24 @@ class Leadership:
         for name in set(self._held):
             await self.end(name)
 
-    async def take(self, cache: CacheRow, name: str, exact_key: bytes, *, begun: float, patience: float) -> bool:
+    async def take(
+        self,
+        cache: CacheRow,
+        name: str,
+        exact_key: bytes,
+        *,
+        begun: float,
+        patience: float,
+        longest: float = math.inf,
+    ) -> bool:
         """Whether this replica is to ask the model; False where another has stored the answer meanwhile.
 
-        Waits while another leads. Where that one ends and has stored nothing, all who waited ask at once. `begun`: when
-        the lookup began, by time.perf_counter; `patience`: seconds for one question to the database.
+        Waits while another leads, `longest` seconds at most. Where that one ends and has stored nothing, all who waited
+        ask at once. `begun`: when the lookup began, by time.perf_counter; `patience`: seconds for one question to the
+        database.
         """
-        ended = False
-        while True:
+        ended, until = False, time.perf_counter() + longest
+        while time.perf_counter() < until:
             landing = self._landings.setdefault(name, asyncio.Event())
             place = await self._ask(cache, name, exact_key, time.perf_counter() - begun, patience)
             if ended or place is None or place.leads or place.landed:
@@ -67,6 +78,7 @@ class Leadership:
                 await asyncio.wait_for(landing.wait(), wait)
             ended = landing.is_set()
             self._landings.pop(name, None)
+        return True
 
     async def end(self, name: str) -> None:
         """Give the lead back, once the answer is stored or will not be."""

@@ -248,6 +248,21 @@ async def test_replicas_that_waited_for_nothing_ask_at_once(upstream: FakeUpstre
         assert [got.text for got in await asyncio.gather(*tasks)] == ["Sai"] * 3
 
 
+async def test_a_stream_is_not_silent_for_as_long_as_another_replica_asks(upstream: FakeUpstream, start: Start) -> None:
+    hold = asyncio.Event()
+    upstream.on("windlass", Reply(json=chat_body("Up."), hold=hold), Reply(chunks=chat_stream("Down.", usage=True)))
+    services = [await start(stream_silence=0.2) for _ in range(2)]
+    await in_company(*services)
+    async with Asker(services[0].base) as one, Asker(services[1].base) as two:
+        first = asyncio.create_task(one.ask(chat("Where does the windlass go?")))
+        await reached(upstream, "windlass")
+        got = await two.ask(chat("Where does the windlass go?") | {"stream": True})
+        assert (got.text, got.cache) == ("Down.", "MISS")
+        assert not first.done()
+        hold.set()
+        assert (await first).text == "Up."
+
+
 async def test_a_replica_asks_nobody_while_it_is_alone(upstream: FakeUpstream, start: Start, database_url: str) -> None:
     hold = asyncio.Event()
     for word in ("weir", "sluice"):
