@@ -17,7 +17,7 @@ from service.policy.guards.words import related, stem
 _LITERAL = "#@$"
 _SLOT = 2
 _LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
-_BEFORE_CLAIM = AUXILIARIES | {"i", "we", "you", "he", "she", "they", "it"}
+_BEFORE_CLAIM = AUXILIARIES | {"i", "we", "he", "she", "they", "it"}
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
 _NEGATED_ALIKE = 0.75
 
@@ -36,7 +36,7 @@ def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
         return None
     for head in negating.negated:
         denied = _stem(head)
-        if denied in KNOWLEDGE and _claims(denied, other):
+        if denied in KNOWLEDGE and c.alike >= NEARLY and _claims(denied, other):
             return Outcome.BLOCK, f"not {denied} ≠ {denied}"
         if denied in KNOWLEDGE or denied in elsewhere or denied not in other.content:
             continue

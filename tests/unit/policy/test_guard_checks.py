@@ -100,6 +100,8 @@ APART = [
 ALIKE = [
     ("I don't know how to prune a rose", "How do I prune a rose?"),
     ("I can't see my bill", "see my bill"),
+    ("I didn't get the correct rate for cash at the bank", "When I got cash at the bank the rate was odd"),
+    ("I can't remember where the key is", "Do you remember where the key is"),
     ("How long does the first match last?", "How long will the first match last?"),
     ("How do I prune a rose?", "How can I prune a rose?"),
     ("When did the fair take place?", "When did the fair happen?"),
