@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
 from service.api.problems import Problem
+from service.identity.scope import PartName
 from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
 from service.policy.decision import Policy
 from service.store.rows import JobKind, JobState
@@ -73,6 +74,7 @@ def _attributes(values: dict[str, str]) -> dict[str, str]:
     return values
 
 
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Text = Annotated[str, AfterValidator(_some_text)]
 Tags = Annotated[list[str], AfterValidator(_words)]
 Attributes = Annotated[dict[str, str], AfterValidator(_attributes)]
@@ -248,6 +250,20 @@ class NewEntry(Body):
     ttl_millis: TtlMillis | None = None
     scope: ScopeBody = Field(default_factory=dict)
     tags: Tags = Field(default_factory=list)
+
+
+class Exported(BaseModel):
+    """What Postgres has bounds for in the `stored` object of an exported line."""
+
+    model_config = ConfigDict(alias_generator=to_camel, strict=True, allow_inf_nan=False)
+
+    cost_ms: float | None = Field(ge=0, le=1e12)
+    exact_key: Sha256
+    parts: dict[PartName, Sha256]
+
+
+class ImportedEntry(NewEntry):
+    stored: Exported | None = None
 
 
 class EntryStored(View):

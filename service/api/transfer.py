@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from service.api.limits import check_count, check_depth, check_prompt, check_response
 from service.api.problems import read_validation
-from service.api.schemas import NewEntry
+from service.api.schemas import ImportedEntry
 from service.errors import Code, SemcacheError
 from service.json_text import dumps
 from service.settings import Settings
@@ -19,11 +19,11 @@ def checked_line(settings: Settings, line: Any, name: str) -> str:
 
     Raises: SemcacheError(INVALID_DATA).
     """
-    if not isinstance(line, dict) or not isinstance(line.get("stored"), dict | None):
+    if not isinstance(line, dict):
         raise SemcacheError(Code.INVALID_DATA, f"{name}: must be an object as a body of POST entries, or as exported")
     check_depth(line, settings.max_json_depth, name)
     try:
-        entry = NewEntry.model_validate({key: value for key, value in line.items() if key != "stored"})
+        entry = ImportedEntry.model_validate(line)
         check_prompt(settings, entry.prompt)
         check_response(settings, entry.response)
         check_count(len(entry.attributes), settings.max_attributes, "attributes", "SEMCACHE_MAX_ATTRIBUTES")

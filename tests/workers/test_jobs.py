@@ -103,6 +103,30 @@ def test_what_is_wrong_is_told_before_anything_begins(service: Service, body: di
     assert service.http.get(f"{cache.path}/jobs").json() == {"data": []}
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("costMs", 1e300),
+        ("costMs", "5"),
+        ("exactKey", "ab"),
+        ("parts", "none"),
+        ("parts", {"\x00": "0" * 64}),
+        ("parts", {"system": "\x00"}),
+    ],
+)
+async def test_an_exported_line_that_was_changed_names_its_bad_field(
+    service: Service, settings: Settings, worker: Database, field: str, value: object
+) -> None:
+    cache = new_cache(service.http)
+    cache.store("Who owns the raft?", "Ada.")
+    export = ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    (line,) = exported(cache, export)
+    changed = line | {"stored": line["stored"] | {field: value}}
+    got = cache.post("jobs", {"kind": "import", "entries": [line, changed]})
+    assert_problem(got, Code.INVALID_DATA, f"entries.1.stored.{field}")
+
+
 async def test_progress_counts_what_is_exported_and_ends_at_100(
     service: Service, settings: Settings, worker: Database, database_url: str
 ) -> None:
