@@ -47,9 +47,9 @@ def test_there_are_ten_questions() -> None:
 
 
 def test_a_false_hit_shows_what_was_asked_and_answered(connection: psycopg.Connection) -> None:
-    shown = connection.execute("select source, asked, stored, answer from semcache.false_hits").fetchall()
-    pair = ("How do I prune 2 pear trees?", "How do I prune a pear tree?")
-    assert shown == [("feedback", *pair, "In late winter.")]
+    asked, stored = "How do I prune 2 pear trees?", "How do I prune a pear tree?"
+    shown = connection.execute("select source, stored, answer from semcache.false_hits where asked = %s", (asked,))
+    assert shown.fetchall() == [("feedback", stored, "In late winter.")]
 
 
 @pytest.mark.parametrize(
