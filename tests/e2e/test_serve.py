@@ -6,13 +6,14 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
+import pytest
 from postgres_process import lives, postmaster
 from processes import run
 
@@ -38,6 +39,15 @@ def test_it_greets_and_ends_with_worker_and_postgres_within_seconds(serve: Any, 
     assert "Traceback" not in err
 
 
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """What is started hears when its terminal closes, also where the tests run under nohup."""
+    usual = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, usual)
+
+
+@pytest.mark.usefixtures("terminal")
 def test_closing_its_terminal_ends_it_with_worker_and_postgres(serve: Any, data_dir: Path) -> None:
     service = serve("--data-dir", str(data_dir))
     below, server = service.family, postmaster(data_dir)
