@@ -60,8 +60,9 @@ async def test_marked_entries_are_listed_by_their_own_index(
     with listening() as heard:
         assert await entries.page(db, seeded.huge.cache, after=None, limit=5, listing=listing) == []
     plan = await explain(db, seeded.huge, heard[-1], generic=generic)
-    assert "entry_marked" in plan.indexes("entry")
     assert plan.touched("entry") == 0
+    if generic:  # planned for values that none has, Postgres may not look at all
+        assert "entry_marked" in plan.indexes("entry")
 
 
 @pytest.mark.parametrize("generic", [False, True])
