@@ -2,7 +2,8 @@
 
 A cache is filled to its `maxBytes`; then answers of 200 to 1,400 bytes with 384-dimensional vectors are stored through
 the service's own door at a steady pace, each under a new request, beside a worker as users start it. Each second all
-that the cache holds is added up. A store's time counts from when it was due.
+that the cache holds is added up, with the rows of each table, dead ones included, and each table's size with its
+indexes. `bounds` says how many rows each may have, whatever the time. A store's time counts from when it was due.
 
     python benchmarks/soak.py [--minutes 10] [--rate 200] [--megabytes 40] [--json FILE]
 """
@@ -32,15 +33,20 @@ from service.store.rows import CacheRow, EmbedderId, NewEntry, ScopeId
 
 DIMENSIONS = 384
 KEY = bytes(32)
-SAMPLE = """
+BETWEEN_VACUUMS = 90  # seconds at most: a minute after the one before, and the worker looks each half minute
+REMEMBERED = 4  # evicted requests, for each entry that fits: sql/functions/evict_entries.sql
+KEPT = 660  # seconds for which replicas are told what to forget, until the purge of the minute: purge_entries.sql
+HELD = "select sum(u.bytes)::float8 as bytes, count(*) as entries from semcache.entry_usage u where u.cache_id = %s"
+SIZES = """
 select
-    (select sum(u.bytes) from semcache.entry_usage u where u.cache_id = %(cache_id)s)::float8 as bytes,
-    sum(pg_table_size(c.oid))::float8 as tables,
-    sum(pg_indexes_size(c.oid))::float8 as indexes,
-    jsonb_object_agg(c.relname, pg_total_relation_size(c.oid)) as sizes
-from pg_catalog.pg_class c
-where c.relnamespace = 'semcache'::regnamespace
-  and c.relkind = 'r'
+    c.relname as name,
+    sum(pg_table_size(t.relid))::bigint as table_bytes,
+    sum(pg_indexes_size(t.relid))::bigint as index_bytes,
+    sum(t.n_live_tup + t.n_dead_tup)::bigint as rows
+from pg_catalog.pg_stat_user_tables t
+join pg_catalog.pg_class c on c.oid = coalesce(pg_partition_root(t.relid), t.relid)
+where t.schemaname = 'semcache'
+group by c.relname
 """
 
 
@@ -128,15 +134,16 @@ async def writer(url: str, max_bytes: int) -> AsyncIterator[Writer]:
 
 
 async def watch(url: str, cache_id: int, seconds: float) -> list[dict[str, Any]]:
-    """What the cache holds, and the sizes of tables and indexes, each second; bytes."""
+    """What the cache holds, and what each table takes, each second."""
     samples = []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection:
         begun = time.monotonic()
         for second in range(int(seconds) + 1):
             await asyncio.sleep(begun + second - time.monotonic())
-            row = await (await connection.execute(SAMPLE, {"cache_id": cache_id})).fetchone()
-            assert row is not None
-            samples.append({"second": second, **row})
+            held = await (await connection.execute(HELD, (cache_id,))).fetchone()
+            assert held is not None
+            tables = await (await connection.execute(SIZES)).fetchall()
+            samples.append({"second": second, **held, "tables": {row.pop("name"): row for row in tables}})
     return samples
 
 
@@ -156,10 +163,8 @@ async def soak(url: str, options: argparse.Namespace) -> tuple[Times, list[dict[
 
 
 def summary(times: Times, samples: list[dict[str, Any]], max_bytes: int) -> dict[str, Any]:
-    """Percent of the budget; megabytes; milliseconds."""
+    """Percent of the budget; milliseconds."""
     shares = [100 * sample["bytes"] / max_bytes for sample in samples]
-    half, end = samples[len(samples) // 2], samples[-1]
-    grown = {name: (size - half["sizes"][name]) / 1e6 for name, size in end["sizes"].items()}
     return {
         "stores a second": times.rate,
         "p50 ms": times.p50,
@@ -167,9 +172,42 @@ def summary(times: Times, samples: list[dict[str, Any]], max_bytes: int) -> dict
         "least %": min(shares),
         "most %": max(shares),
         "seconds over 102 %": sum(share > 102 for share in shares),
-        "growth of tables in the second half %": 100 * (end["tables"] / half["tables"] - 1),
-        "growth of indexes in the second half %": 100 * (end["indexes"] / half["indexes"] - 1),
-    } | {f"growth of {name} in the second half MB": grown[name] for name in sorted(grown, key=grown.__getitem__)[-4:]}
+    }
+
+
+def bounds(entries: int, rate: float) -> dict[str, float]:
+    """How many rows, dead ones included, each table may come to that grows by stores: what is kept, and what dies
+    between two vacuums."""
+    dead = rate * BETWEEN_VACUUMS
+    return {
+        **dict.fromkeys(("entry", "output", "embedding"), entries + dead),
+        "entry_usage": entries + 2 * dead,  # each is ranked once before it goes
+        "evicted": REMEMBERED * entries + dead,
+        "invalidation": rate * KEPT + dead,
+        "cache_change": dead,
+    }
+
+
+def sizes(samples: list[dict[str, Any]], rate: float) -> str:
+    """Megabytes of tables and indexes at each tenth of the run, largest table first, and the rows beside their bound."""
+    marks = [samples[(len(samples) - 1) * tenth // 10] for tenth in range(11)]
+    most = {name: max(s["tables"][name]["rows"] for s in samples) for name in marks[-1]["tables"]}
+    bound = bounds(max(sample["entries"] for sample in samples), rate)
+
+    def megabytes(name: str, *kinds: str) -> list[float]:
+        return [sum(mark["tables"][name][kind] for kind in kinds) / 1e6 for mark in marks]
+
+    both = {name: megabytes(name, "table_bytes", "index_bytes") for name in most}
+    lines = [
+        [name, *both[name], most[name], int(bound[name]) if name in bound else ""]
+        for name in sorted(both, key=lambda name: -both[name][-1])
+        if name in bound or both[name][-1] > 1
+    ]
+    for kind in ("table", "index"):
+        every = (megabytes(name, f"{kind}_bytes") for name in most)
+        lines.append([f"all, {kind}", *map(sum, zip(*every, strict=True)), "", ""])
+    minutes = [f"{mark['second'] / 60:.1f} min" for mark in marks]
+    return table(["MB", *minutes, "most rows", "bound of rows"], lines)
 
 
 def main() -> None:
@@ -182,14 +220,9 @@ def main() -> None:
     with own_database() as url:
         times, samples = asyncio.run(soak(url, options))
     figures = summary(times, samples, options.megabytes * 1_000_000)
-    marks = [samples[len(samples) * tenth // 10] for tenth in range(0, 10, 2)] + samples[-1:]
-    print(table(["second", "cache MB", "tables MB", "indexes MB"], [_in_megabytes(mark) for mark in marks]))
     print(table(["", ""], list(figures.items())))
+    print(sizes(samples, options.rate))
     write_json(options.json, {"summary": figures, "samples": samples})
-
-
-def _in_megabytes(sample: dict[str, Any]) -> list[Any]:
-    return [sample["second"], *(sample[name] / 1e6 for name in ("bytes", "tables", "indexes"))]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 
+from service.embed.batching import EmbedderCounts
 from service.embed.embedder import Embedder, open_embedder
 from service.embed.vectors import Vector, same_generation
 from service.ending import end
@@ -23,12 +24,16 @@ logger = logging.getLogger("semcache.embedder")
 
 
 class EmbedderSlot:
-    """Holds the embedder once it is open. A failure is told to whoever asks, and tried again."""
+    """Holds the embedder once it is open. A failure is told to whoever asks, and tried again.
+
+    `counts` are of all embedders that were open here.
+    """
 
     def __init__(self, settings: Settings, db: Database) -> None:
         self._settings, self._db = settings, db
         self._open: tuple[Embedder, EmbedderId] | None = None
         self._failure = SemcacheError(Code.EMBEDDER_UNAVAILABLE, "the embedder is being opened; try again shortly")
+        self.counts = EmbedderCounts()
         self._tried = asyncio.Event()
         self._languages = _languages(settings)
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +102,7 @@ class EmbedderSlot:
             await asyncio.sleep(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
 
     async def _opened(self) -> tuple[Embedder, EmbedderId]:
-        embedder = await open_embedder(self._settings)
+        embedder = await open_embedder(self._settings, self.counts)
         info = embedder.info
         try:
             embedder_id = await embedders.register(

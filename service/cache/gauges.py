@@ -143,22 +143,19 @@ def _pool(runtime: Runtime) -> dict[str, Values]:
             ("most",): pool["pool_max"],
         },
         "semcache_pool_waiting": pool["requests_waiting"],
-        "semcache_pool_wait_seconds": pool.get("requests_wait_ms", 0) / 1000,
+        "semcache_pool_wait_seconds": runtime.db.waited,
     }
 
 
 def _embedder(runtime: Runtime) -> dict[str, Values]:
-    embedder = runtime.embedder.embedder
-    if embedder is None:
-        return {"semcache_embedder_up": 0}
-    stats = embedder.stats
+    embedder, counts = runtime.embedder.embedder, runtime.embedder.counts
     return {
-        "semcache_embedder_up": 1,
-        "semcache_embedder_waiting": stats.waiting,
-        "semcache_embedder_batches": stats.batches,
-        "semcache_embedder_texts": stats.texts,
-        "semcache_embedder_coalesced": stats.coalesced,
-        "semcache_embedder_remembered": stats.memory_hits,
+        "semcache_embedder_up": embedder is not None,
+        "semcache_embedder_waiting": embedder.waiting if embedder is not None else 0,
+        "semcache_embedder_batches": counts.batches,
+        "semcache_embedder_texts": counts.texts,
+        "semcache_embedder_coalesced": counts.coalesced,
+        "semcache_embedder_remembered": counts.remembered,
     }
 
 

@@ -28,12 +28,13 @@ class _Waiting:
 
 
 @dataclass
-class BatchCounts:
-    """What was embedded since the start: `coalesced` texts joined an equal one that was under way."""
+class EmbedderCounts:
+    """What was embedded: `coalesced` texts joined an equal one that was under way, `remembered` ones had their vector."""
 
     batches: int = 0
     texts: int = 0
     coalesced: int = 0
+    remembered: int = 0
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Batcher:
     run: Run
     choose: Choose
     concurrency: int = 1
-    counts: BatchCounts = field(default_factory=BatchCounts)
+    counts: EmbedderCounts = field(default_factory=EmbedderCounts)
     _queue: dict[str, _Waiting] = field(default_factory=dict)
     _running: dict[str, _Waiting] = field(default_factory=dict)
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
@@ -113,4 +114,4 @@ class Batcher:
             return [unavailable(f"The embedder failed: {type(error).__name__}.")] * len(texts)
 
 
-__all__ = ["BatchCounts", "Batcher"]
+__all__ = ["Batcher", "EmbedderCounts"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.embed.batching import Batcher, Run
+from service.embed.batching import Batcher, EmbedderCounts, Run
 from service.embed.local import LocalModel, open_local
 from service.embed.memory import TextMemory
 from service.embed.remote import RemoteModel
@@ -43,17 +43,6 @@ class EmbedderInfo:
     probe: Vector | None = None
 
 
-@dataclass(frozen=True)
-class EmbedderStats:
-    """Counts since the embedder was opened; those answered from memory are not among `texts`. waiting: now."""
-
-    batches: int
-    texts: int
-    coalesced: int
-    memory_hits: int
-    waiting: int
-
-
 class Embedder:
     """Embeds off the event loop, equal texts once, in batches that grow with the load; remembers vectors."""
 
@@ -64,7 +53,6 @@ class Embedder:
         self._model = model
         self._batcher = batcher
         self._memory = memory
-        self._memory_hits = 0
 
     @property
     def stale(self) -> bool:
@@ -72,9 +60,13 @@ class Embedder:
         return isinstance(self._model, RemoteModel) and self._model.stale
 
     @property
-    def stats(self) -> EmbedderStats:
-        counts = self._batcher.counts
-        return EmbedderStats(counts.batches, counts.texts, counts.coalesced, self._memory_hits, self._batcher.waiting)
+    def counts(self) -> EmbedderCounts:
+        return self._batcher.counts
+
+    @property
+    def waiting(self) -> int:
+        """Texts that wait to be embedded."""
+        return self._batcher.waiting
 
     async def embed(self, text: str) -> Vector:
         """The text's unit vector, float32, shape (dimensions,), read-only.
@@ -83,7 +75,7 @@ class Embedder:
         """
         remembered = None if self.stale else self._memory.get(text)
         if remembered is not None:
-            self._memory_hits += 1
+            self.counts.remembered += 1
             return remembered
         return await self._batcher.embed(text)
 
@@ -103,19 +95,19 @@ class Embedder:
             return error
 
 
-async def open_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name, ready.
+async def open_embedder(settings: Settings, counts: EmbedderCounts | None = None) -> Embedder:
+    """The embedder that the settings name, ready; it goes on with these counts.
 
     Raises SemcacheError EMBEDDER_UNAVAILABLE, after which a later attempt may succeed, or DIMENSION_MISMATCH.
     The first start with a local model exports it, which takes a quarter of a minute.
     """
-    memory = TextMemory(settings.embedder_memory)
+    memory, counts = TextMemory(settings.embedder_memory), counts or EmbedderCounts()
     if settings.embedder == "local":
-        return await _open_local(settings, memory)
-    return await _open_remote(settings, memory)
+        return await _open_local(settings, memory, counts)
+    return await _open_remote(settings, memory, counts)
 
 
-async def _open_local(settings: Settings, memory: TextMemory) -> Embedder:
+async def _open_local(settings: Settings, memory: TextMemory, counts: EmbedderCounts) -> Embedder:
     local = await open_local(settings.embedder_model, settings.models_dir, settings.embedder_threads)
     info = EmbedderInfo(
         kind="local",
@@ -124,11 +116,13 @@ async def _open_local(settings: Settings, memory: TextMemory) -> Embedder:
         dimensions=local.exported.dimensions,
         max_tokens=local.exported.max_tokens,
     )
-    batcher = Batcher(remembering(local.embed, memory), lambda texts: of_like_length(texts, settings.embedder_batch))
+    batcher = Batcher(
+        remembering(local.embed, memory), lambda texts: of_like_length(texts, settings.embedder_batch), counts=counts
+    )
     return Embedder(info, local, batcher, memory)
 
 
-async def _open_remote(settings: Settings, memory: TextMemory) -> Embedder:
+async def _open_remote(settings: Settings, memory: TextMemory, counts: EmbedderCounts) -> Embedder:
     remote = RemoteModel(settings)
     try:
         await remote.open()
@@ -144,7 +138,7 @@ async def _open_remote(settings: Settings, memory: TextMemory) -> Embedder:
         probe=remote.probe,
     )
     batcher = Batcher(
-        remembering(remote.embed, memory), lambda texts: texts[: settings.embedder_batch], REMOTE_CONCURRENCY
+        remembering(remote.embed, memory), lambda texts: texts[: settings.embedder_batch], REMOTE_CONCURRENCY, counts
     )
     return Embedder(info, remote, batcher, memory)
 
@@ -171,4 +165,4 @@ def of_like_length(texts: Sequence[str], most: int) -> list[str]:
     return [text for text in near if abs(len(text) - oldest) <= slack]
 
 
-__all__ = ["Embedder", "EmbedderInfo", "EmbedderStats", "open_embedder"]
+__all__ = ["Embedder", "EmbedderInfo", "open_embedder"]

@@ -102,6 +102,7 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] | None = None
         self._failures = 0
         self._recovery: asyncio.Task[None] | None = None
+        self._waited_before = 0.0
         self.openings = 0
 
     @property
@@ -118,6 +119,11 @@ class Database:
     def pool_stats(self) -> dict[str, int]:
         """What the pool says of itself, by psycopg_pool's names; empty where it is not open."""
         return self._pool.get_stats() if self._pool is not None else {}
+
+    @property
+    def waited(self) -> float:
+        """Seconds that operations waited for a connection, in the pools before this one too."""
+        return self._waited_before + self.pool_stats.get("requests_wait_ms", 0) / 1000
 
     async def open(self) -> None:
         """Open the pool; a database that is down now is waited for in the background."""
@@ -184,6 +190,7 @@ class Database:
         """Probe until the database answers, then start with a fresh pool: the old one's back-off may be long."""
         while not await self._answers():  # noqa: ASYNC110 - nothing tells of a server that comes back
             await asyncio.sleep(self._limits.breaker_retry)
+        self._waited_before = self.waited
         old, self._pool = self._pool, self._new_pool()
         await self._pool.open(wait=False)
         self._failures, self._recovery = 0, None

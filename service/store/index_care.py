@@ -36,17 +36,23 @@ CREATE: dict[str, sql.SQL] = {
 }
 REINDEX = sql.SQL("reindex index concurrently semcache.{}")
 NOTE = """
-insert into semcache.vector_index (scope_id, embedder_id, tenant_id, kind, rows)
-select s.scope_id, %(embedder_id)s, s.tenant_id, %(kind)s, %(rows)s
-from semcache.scope s
-where s.scope_id = %(scope_id)s
-on conflict (scope_id, embedder_id) do update
-set kind = excluded.kind,
-    rows = excluded.rows,
-    built_at = now(),
-    builds = vector_index.builds + 1,
-    recall = null,
-    checked_at = null
+with noted as (
+    insert into semcache.vector_index (scope_id, embedder_id, tenant_id, kind, rows)
+    select s.scope_id, %(embedder_id)s, s.tenant_id, %(kind)s, %(rows)s
+    from semcache.scope s
+    where s.scope_id = %(scope_id)s
+    on conflict (scope_id, embedder_id) do update
+    set kind = excluded.kind,
+        rows = excluded.rows,
+        built_at = now(),
+        recall = null,
+        checked_at = null
+    returning embedder_id
+)
+update semcache.embedder m
+set index_builds = m.index_builds + 1
+from noted n
+where m.embedder_id = n.embedder_id
 """
 
 

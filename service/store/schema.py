@@ -113,6 +113,7 @@ embedder = Table(
     _column("max_tokens", Integer, null=True),
     _column("probe", ARRAY(REAL), null=True),
     _at("created_at"),
+    _column("index_builds", BigInteger),
     UniqueConstraint("name", "revision", "dimensions"),
 )
 
@@ -501,7 +502,6 @@ vector_index = Table(
     _column("kind", Text),
     _column("rows", BigInteger),
     _at("built_at"),
-    _column("builds", Integer),
     _column("recall", REAL, null=True),
     _at("checked_at", null=True),
 )

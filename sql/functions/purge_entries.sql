@@ -1,6 +1,7 @@
--- Remove rows that nobody can be served any more (flushed, expired for an hour, or of a deleted cache) and old log rows.
+-- Remove rows that nobody can be served any more (flushed, expired for an hour, or of a deleted cache), old log rows, and
+-- what replicas have forgotten; of that the newest row stays, since it has the highest number.
 -- Caller: the worker's task purge, again and again until it returns 0. Only a worker sees all tenants.
--- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, and p_limit log rows older than p_keep_log.
+-- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, p_limit log rows older than p_keep_log, p_limit invalidations.
 
 create or replace function semcache.purge_entries(p_limit integer, p_keep_log interval)
 returns integer
@@ -11,6 +12,7 @@ declare
     v_tenant record;
     v_removed integer := 0;
     v_log_rows integer;
+    v_invalidations integer;
 begin
     for v_tenant in
         select d.tenant_id, array_agg(d.entry_id) as ids
@@ -50,6 +52,17 @@ begin
     );
     get diagnostics v_log_rows = row_count;
 
+    delete from invalidation
+    where invalidation_id in (
+        select i.invalidation_id
+        from invalidation i
+        where i.at < now() - interval '10 minutes'
+          and i.invalidation_id < (select max(n.invalidation_id) from invalidation n)
+        order by i.invalidation_id
+        limit p_limit
+    );
+    get diagnostics v_invalidations = row_count;
+
     delete from job
     where ended_at < now() - interval '7 days';
 
@@ -62,11 +75,11 @@ begin
     where (name like 'replica:%' or name like 'flight:%')
       and expires_at < now() - interval '1 hour';
 
-    return v_removed + v_log_rows;
+    return v_removed + v_log_rows + v_invalidations;
 end
 $$;
 
 comment on function semcache.purge_entries(integer, interval) is
-    'Removes a batch of entries that cannot be served any more, and one of old log rows; returns how many rows went.';
+    'Removes a batch of entries that cannot be served any more, one of old log rows and one of old invalidations; returns how many rows went.';
 revoke all on function semcache.purge_entries(integer, interval) from public;
 grant execute on function semcache.purge_entries(integer, interval) to semcache_worker;

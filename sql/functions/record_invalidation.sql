@@ -1,7 +1,7 @@
 -- Record what every replica must forget, and tell them.
 -- Caller: the functions that change what may be served, as their last step.
 -- Locks: an advisory lock until commit, so that numbers follow commits; renew_lease takes it shared.
--- Bound: one row, and at most 1,000 old rows removed. Not idempotent.
+-- Bound: one row, which purge_entries removes. Not idempotent.
 
 create or replace function semcache.record_invalidation(p_cache_id bigint, p_exact_key bytea)
 returns bigint
@@ -16,16 +16,6 @@ begin
     insert into invalidation (invalidation_id, cache_id, exact_key)
     values (nextval('invalidation_clock'), p_cache_id, p_exact_key)
     returning invalidation_id into v_id;
-
-    delete from invalidation
-    where invalidation_id in (
-        select i.invalidation_id
-        from invalidation i
-        where i.at < now() - interval '10 minutes'
-          and i.invalidation_id < v_id
-        order by i.invalidation_id
-        limit 1000
-    );
 
     perform pg_notify('semcache_invalidation', v_id::text);
     return v_id;

@@ -5,8 +5,8 @@ select
         from semcache.vector_index v
     ) as lowest_recall,
     (
-        select coalesce(sum(v.builds), 0)::bigint
-        from semcache.vector_index v
+        select coalesce(sum(m.index_builds), 0)::bigint
+        from semcache.embedder m
     ) as builds,
     (
         select jsonb_object_agg(d.name, d.dead)

@@ -199,9 +199,9 @@ def test_equal_searches_at_once_embed_as_much_as_one(replicas: tuple[Service, Se
     assert embedder is not None
 
     def embedded(work: Callable[[], Any]) -> int:
-        before = embedder.stats.texts
+        before = embedder.counts.texts
         work()
-        return embedder.stats.texts - before
+        return embedder.counts.texts - before
 
     def together() -> None:
         fresh = {"prompt": "Which month suits the pruning of a pear tree best?"}

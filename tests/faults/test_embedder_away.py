@@ -92,14 +92,16 @@ def test_a_service_starts_without_its_embedder_and_finds_it_later(
 
 
 def test_another_model_under_the_same_name_is_a_generation_of_its_own(
-    cache: Cache, embeddings: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+    service: Service, cache: Cache, embeddings: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.embed.remote.PROBE_INTERVAL", 0.0)
     cache.store(ASKED, "above the stove")
+    embedded = service.runtime.embedder.counts.texts
     embeddings.weights = "second"
     deadline = time.monotonic() + 20
     while cache.post("entries", {"prompt": OTHER, "response": "on the wall"}).status_code != 201:
         assert time.monotonic() < deadline
+    assert service.runtime.embedder.counts.texts > embedded > 0
     assert cache.responses(ASKED) == ["above the stove"]
     assert cache.responses(NEAR) == [], "a vector of the first model was compared with one of the second"
     assert cache.responses(OTHER, searchStrategies=["semantic"]) == ["on the wall"]

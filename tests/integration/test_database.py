@@ -192,6 +192,19 @@ async def test_a_cancelled_caller_gives_its_connection_back(database_url: str) -
     await door.close()
 
 
+async def test_the_time_waited_for_connections_outlives_an_outage(db: Database, relay: Relay) -> None:
+    async with asyncio.TaskGroup() as crowd:
+        for _ in range(2 * LIMITS.pool_max):
+            crowd.create_task(one(db, seconds=0.02))
+    waited = db.waited
+    assert waited > 0
+    relay.down()
+    await break_down(db)
+    relay.up()
+    await settle(db)
+    assert db.waited >= waited
+
+
 @pytest.mark.parametrize(
     ("statement", "code"),
     [

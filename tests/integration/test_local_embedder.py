@@ -180,9 +180,9 @@ async def test_equal_texts_in_flight_and_remembered_ones_are_embedded_once(opene
     embedder = await opened()
     await asyncio.gather(*(embedder.embed("a boat of one's own") for _ in range(20)))
     await embedder.embed("a boat of one's own")
-    assert embedder.stats.texts == 1
-    assert embedder.stats.coalesced == 19
-    assert embedder.stats.memory_hits == 1
+    assert embedder.counts.texts == 1
+    assert embedder.counts.coalesced == 19
+    assert embedder.counts.remembered == 1
 
 
 async def test_embedding_does_not_block_the_event_loop(opened):

@@ -218,4 +218,4 @@ async def test_a_repeated_text_is_answered_from_memory(server, opened):
     server.asked.clear()
     assert await embedder.embed("a") is first
     assert server.asked == []
-    assert embedder.stats.memory_hits == 1
+    assert embedder.counts.remembered == 1

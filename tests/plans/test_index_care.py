@@ -249,6 +249,7 @@ async def test_indexes_of_deleted_caches_and_of_scopes_that_shrank_go(app: Sessi
     assert await drop_needless(worker, LIMIT) == [f"ann_{app.embedder_id}_{app.scope()}_ivfflat_8"]
     assert indexes(app) == []
     assert app.count("vector_index") == 0
+    assert (await index_care.figures(worker)).builds == 2
 
 
 async def test_under_load_only_what_is_very_large_is_built(app: Session, worker: Database) -> None:

@@ -103,13 +103,3 @@ def test_both_tell_those_who_listen(app: Session, session: Callable[..., Session
         ("semcache_invalidation", str(number)),
         ("semcache_confirmed", str(number)),
     ]
-
-
-def test_old_ones_are_removed_but_never_the_newest(app: Session) -> None:
-    for _ in range(3):
-        invalidate(app)
-    app.rows("update invalidation set at = now() - interval '11 minutes' returning 1")
-    newest = invalidate(app)
-    assert app.rows("select invalidation_id from invalidation") == [{"invalidation_id": newest}]
-    app.rows("update invalidation set at = now() - interval '11 minutes' returning 1")
-    assert renew(app, None) == newest

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import uuid4
 
-from sessions import Session
+from sessions import Session, key
 
 LOG = """
 insert into semcache.request_log (at, tenant_id, cache_id, outcome, reason, latency_ms)
@@ -56,6 +56,18 @@ def test_the_log_is_kept_so_long_and_removed_in_batches(app: Session, worker: Se
     app.rows(LOG, tenant_id=app.tenant_id, cache_id=app.cache_id, ages=[1, 29, 31, 32, 33])
     assert [purge(worker, limit=2) for _ in range(3)] == [2, 1, 0]
     assert worker.count("request_log") == 2
+
+
+def test_what_replicas_have_forgotten_goes_but_never_the_newest(app: Session, worker: Session) -> None:
+    for _ in range(2):
+        app.call("record_invalidation", cache_id=app.cache_id, exact_key=key("stored anew"))
+    worker.call("record_invalidations", cache_id=app.cache_id, exact_keys=[key("evicted"), key("evicted too")])
+    assert purge(worker) == 0
+    newest = worker.one("select max(invalidation_id) from semcache.invalidation")
+    worker.rows("update semcache.invalidation set at = now() - interval '11 minutes' returning 1")
+    assert [purge(worker, limit=2) for _ in range(3)] == [2, 1, 0]
+    assert worker.one("select invalidation_id from semcache.invalidation") == newest
+    assert app.call("renew_lease", name="replica:new", holder=uuid4(), seconds=60.0, confirmed=None) == newest
 
 
 def test_leases_of_replicas_long_gone_go(app: Session, worker: Session) -> None:

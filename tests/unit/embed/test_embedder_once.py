@@ -25,4 +25,4 @@ async def test_an_equal_text_is_embedded_once_whenever_it_comes():
         if step == 5:
             gate.set()
     await asyncio.gather(*asked)
-    assert embedder.stats.texts == 1
+    assert embedder.counts.texts == 1
