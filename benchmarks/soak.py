@@ -189,7 +189,7 @@ def bounds(entries: int, rate: float) -> dict[str, float]:
 
 
 def sizes(samples: list[dict[str, Any]], rate: float) -> str:
-    """Megabytes of tables and indexes at each tenth of the run, largest table first, and the rows beside their bound."""
+    """Megabytes of each table with its indexes at each tenth of the run, and its rows beside their bound."""
     marks = [samples[(len(samples) - 1) * tenth // 10] for tenth in range(11)]
     most = {name: max(s["tables"][name]["rows"] for s in samples) for name in marks[-1]["tables"]}
     bound = bounds(max(sample["entries"] for sample in samples), rate)

@@ -29,7 +29,7 @@ class _Waiting:
 
 @dataclass
 class EmbedderCounts:
-    """What was embedded: `coalesced` texts joined an equal one that was under way, `remembered` ones had their vector."""
+    """What was embedded; `coalesced` texts joined an equal one under way, `remembered` ones had their vector."""
 
     batches: int = 0
     texts: int = 0
