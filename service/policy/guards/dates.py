@@ -63,6 +63,11 @@ def _padded(text: str) -> str:
     return "/".join(part.zfill(2) for part in text.split("/"))
 
 
+def is_moment(date: str) -> bool:
+    """Whether a date is told from the moment of asking: tomorrow, last month."""
+    return date in lx.MOMENTS or date.partition(" ")[0] in lx.RELATIVE.values()
+
+
 def may_be_one(a: str, b: str) -> bool:
     """Whether two dates may be the same, since a number may be the day or the month: 01/02/2024, 2024-02-01."""
     return not _readings(a).isdisjoint(_readings(b))
@@ -107,6 +112,8 @@ def _date(joined: list[Token], tokens: list[Token], i: int, token: Token) -> int
         if joined and joined[-1].kind == "number" and joined[-1].value == "12":
             joined.pop()
         token.kind, token.value = "date", lx.HOURS[token.lower]
+    elif token.lower in lx.PERIODS and joined and joined[-1].lower in lx.RELATIVE:
+        token.kind, token.value = "date", f"{lx.RELATIVE[joined.pop().lower]} {token.lower}"
     elif single in lx.WEEKDAYS or single in lx.MOMENTS:
         token.kind, token.value = "date", single
     return i
@@ -194,4 +201,4 @@ _FORMS: tuple[tuple[re.Pattern[str], str, Callable[..., str]], ...] = tuple(
     )
 )
 
-__all__ = ["calendar", "join_dates", "may_be_one"]
+__all__ = ["calendar", "is_moment", "join_dates", "may_be_one"]

@@ -16,7 +16,7 @@ from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
 from service.policy.guards.words import normalise, stem
 
-FEATURES_VERSION = 6
+FEATURES_VERSION = 7
 _ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
 _PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})
@@ -124,7 +124,11 @@ def _roles(tokens: list[Token]) -> set[str]:
 
 
 def _degrees(tokens: list[Token]) -> set[str]:
-    graded = {f"{t.stem}:{t.word.degree}" for t in tokens if t.word.degree and t.role == "content"}
+    graded = set()
+    for before, t in zip([None, *tokens], tokens, strict=False):
+        if t.word.degree and t.role == "content":
+            ranked = before is not None and before.kind == "ordinal" and before.value != "1"  # the second largest
+            graded.add(f"{t.stem}:{t.word.degree}" + (f" {before.value}" if before is not None and ranked else ""))
     return graded | {t.lower for t in tokens if t.lower in _DEGREE_WORDS}
 
 

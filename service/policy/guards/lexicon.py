@@ -25,7 +25,7 @@ FILLERS = _words(
     ours they them their theirs themselves it its itself he him his himself she her hers herself one ones
     here there so just also very really actually too quite even only still already well ok okay oh etc
     please kindly thanks thank hi hello hey dear sir madam now then again simply exactly basically currently
-    some any such each s t ll d re ve get got getting let lets go going gonna wanna gotta as
+    some any such each ever s t ll d re ve get got getting let lets go going gonna wanna gotta as
     的 了 吗 呢 吧 啊 呀 哦 嘛 我 你 您 他 她 它 们 请 是 有 就 都 也 很 着 过 地 得 这 那 个 些 一 下 想 要 会
     能 可 以 所 之 其"""
 )
@@ -104,6 +104,7 @@ CHINESE_NEGATOR_IDIOMS = [
 # After these a negation denies knowledge or completeness, not the matter that is asked about.
 KNOWLEDGE = _words("know sure idea clue understand remember certain get see only clear familiar")
 
+SUBJECT_QUESTIONS = _words("who which what whose")  # may ask for who or what does it
 QUESTION_WORDS = MappingProxyType(
     {"when": "when", "why": "why", "who": "who", "whom": "who", "whose": "who", "where": "where"}
     | {"what": "what", "which": "what", "how": "how"}
@@ -344,6 +345,13 @@ MOMENTS = _words(
     """today tomorrow yesterday tonight morning afternoon evening weekday weekend christmas easter
     spring summer autumn winter 今天 明天 昨天 后天 前天 今年 明年 去年"""
 )
+PERIODS = _words("week month quarter year decade century season semester term")
+# Which period is meant, told from the moment of asking.
+RELATIVE = MappingProxyType(
+    dict.fromkeys(["last", "previous", "past"], "last")
+    | dict.fromkeys(["this", "current"], "this")
+    | dict.fromkeys(["next", "coming", "following"], "next")
+)
 HOURS = MappingProxyType({"noon": "12:00", "midday": "12:00", "midnight": "00:00"})
 # What is true at the moment of asking, and perhaps no more at the next.
 PRESENT = _words("today tonight tomorrow current currently latest nowadays")
@@ -372,7 +380,11 @@ broken; build: built; catch: caught; teach: taught; think: thought; tell: told; 
 spent; lend: lent; sleep: slept; forget: forgot forgotten; hide: hid hidden; die: died dying; lie: lying;
 steal: stole stolen; throw: threw thrown; wear: wore worn; withdraw: withdrew withdrawn; become: became;
 show: shown; child: children; man: men; woman: women; person: people; mouse: mice; foot: feet; tooth: teeth;
-wife: wives; life: lives; bad: worse worst; good: better best; far: farther further farthest furthest
+goose: geese; ox: oxen; wife: wives; life: lives; knife: knives;
+shelf: shelves; wolf: wolves; thief: thieves; loaf: loaves; bacterium: bacteria; criterion: criteria; phenomenon:
+phenomena; fungus: fungi; nucleus: nuclei; stimulus: stimuli; analysis: analyses; crisis: crises; hypothesis:
+hypotheses; thesis: theses; diagnosis: diagnoses; vertex: vertices; index: indices; bad: worse worst; good: better
+best; far: farther further farthest furthest
 """
 # Forms that no rule of inflection gives, with their dictionary form.
 IRREGULAR = MappingProxyType(

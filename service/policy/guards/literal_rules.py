@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from service.policy.guards import lexicon as lx
 from service.policy.guards.characters import without_marks
 from service.policy.guards.contrast import Contrast, Finding, Outcome, apart, show
-from service.policy.guards.dates import may_be_one
+from service.policy.guards.dates import is_moment, may_be_one
 from service.policy.guards.features import Features
 from service.policy.guards.quantities import may_agree
 
@@ -45,7 +45,9 @@ def _apart(left: Sequence[str], right: Sequence[str], may_be_one: Callable[[str,
 def ordinals(c: Contrast) -> Finding:
     if _first_and_last(c.query, c.stored) or _first_and_last(c.stored, c.query):
         return Outcome.BLOCK, "first ≠ last"
-    return _sets(c.query.ordinals, c.stored.ordinals, one_sided=Outcome.PASS)
+    only = [*c.query_only, *c.stored_only]
+    nothing_else = len(only) == 1 and only[0] != "#1"
+    return _sets(c.query.ordinals, c.stored.ordinals, one_sided=Outcome.GRAY if nothing_else else Outcome.PASS)
 
 
 def _first_and_last(first: Features, last: Features) -> bool:
@@ -66,7 +68,7 @@ def dates(c: Contrast) -> Finding:
     if c.query.dates == c.stored.dates:
         return None
     left, right = apart(c.query.dates, c.stored.dates)
-    if not (left and right) and {*c.query.dates, *c.stored.dates} <= lx.MOMENTS:
+    if not (left and right) and all(map(is_moment, [*c.query.dates, *c.stored.dates])):
         return None
     return _apart(left, right, may_be_one)
 
@@ -130,6 +132,11 @@ def _unmarked(words: list[str], own: Features, other: Features, marked: list[str
     return [(w, v) for w, v in pairs if not (w in own.names and v in other.names)]
 
 
+def _is_camel(word: str) -> bool:
+    """Whether capitals stand inside a word, as in userName."""
+    return not word.isupper() and not word[1:].islower()
+
+
 def letter_case(c: Contrast) -> Finding:
     """A word with a capital on one side only: one that has two senses, or any where nothing else differs."""
     a, b = apart(c.query.inner_words, c.stored.inner_words)
@@ -138,5 +145,5 @@ def letter_case(c: Contrast) -> Finding:
     same = [w.lower() for w in c.query.cased] == [w.lower() for w in c.stored.cased]
     small = {w.lower(): w for w in b}
     pairs = [(w, small[w.lower()]) for w in a if w.lower() in small and (same or w.lower() in lx.CAPITONYMS)]
-    different = [(v, w) for v, w in pairs if v[0].isupper() != w[0].isupper()]
+    different = [(v, w) for v, w in pairs if v[0].isupper() != w[0].isupper() or _is_camel(v) != _is_camel(w)]
     return (Outcome.GRAY, show(*zip(*different, strict=True))) if different else None

@@ -18,6 +18,7 @@ _LITERAL = "#@$"
 _SLOT = 2
 _LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
 _BEFORE_CLAIM = AUXILIARIES | {"i", "we", "he", "she", "they", "it"}
+_ABLE = frozenset({("i", "can"), ("we", "can"), ("i", "could"), ("we", "could")})
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
 _NEGATED_ALIKE = 0.75
 
@@ -36,11 +37,11 @@ def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
         return None
     for head in negating.negated:
         denied = _stem(head)
-        if denied in KNOWLEDGE and c.alike >= NEARLY and _claims(denied, other):
+        if head in KNOWLEDGE and c.alike >= NEARLY and _claims(denied, other):
             return Outcome.BLOCK, f"not {denied} ≠ {denied}"
-        if denied in KNOWLEDGE or denied in elsewhere or denied not in other.content:
+        if head in KNOWLEDGE or denied in elsewhere or denied not in other.content:
             continue
-        if not head.startswith(INABILITY) or not _asks_for_help(other):
+        if not head.startswith(INABILITY) or not _asks_for_help(other) or _claims_ability(other):
             return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {denied} ≠ {denied}"
     return None
 
@@ -51,6 +52,10 @@ def _claims(knowledge: str, features: Features) -> bool:
         return False
     words = [word.lower() for word in features.cased]
     return any(stem(word) == knowledge and before in _BEFORE_CLAIM for before, word in pairwise(words))
+
+
+def _claims_ability(features: Features) -> bool:
+    return tuple(word.lower() for word in features.cased[:2]) in _ABLE
 
 
 def _stem(head: str) -> str:

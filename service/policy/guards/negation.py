@@ -45,13 +45,20 @@ def _head(tokens: list[Token], i: int) -> str:
         return ""
     knowledge = next((t.stem for t in after[:2] if t.stem in KNOWLEDGE), "")
     if knowledge:
-        return knowledge
+        return (CLAUSE if _is_of_another(tokens, i, knowledge) else "") + knowledge
     heads = [t for t in after if t.role == "content"]
     if not heads:
         return _clause_before(tokens, i)
     if _is_inability(tokens, i):
         return INABILITY + heads[0].stem
     return (CLAUSE if _is_inverted(tokens, i) else "") + heads[0].stem
+
+
+def _is_of_another(tokens: list[Token], i: int, knowledge: str) -> bool:
+    """Whether it is not the speaker who does not know: who can't see it, why can't guests see it."""
+    if any(t.lower in lx.SUBJECT_QUESTIONS for t in tokens[max(0, i - 2) : i]):
+        return True
+    return i + 1 < len(tokens) and tokens[i + 1].role == "content" and tokens[i + 1].stem != knowledge
 
 
 def _is_inverted(tokens: list[Token], i: int) -> bool:
@@ -70,8 +77,10 @@ def _clause_before(tokens: list[Token], i: int) -> str:
 
 
 def _is_inability(tokens: list[Token], i: int) -> bool:
-    """ "I can't log in" asks how to log in; "can't a guest log in" does not."""
+    """ "I can't log in" asks how to log in; "can't a guest log in" and "what can I not take" do not."""
     before = [t.lower for t in tokens[max(0, i - 3) : i]]
+    if not lx.SUBJECT_QUESTIONS.isdisjoint(before):
+        return False
     near = {*before, *(t.lower for t in tokens[i : i + 3])}
     return bool(near & _FIRST_PERSON) and bool(near & _INABILITY)
 

@@ -8,8 +8,10 @@ from functools import lru_cache
 from service.policy.guards.words import stem
 
 _PAIRS = """
-able unable; above below; absent present; all none; accept reject; accept decline; accept refuse; active passive; add
-remove; add subtract; admit deny; advance retreat; advantage drawback; after before; agree disagree; alive
+able unable; above below; absent present; all none; all no; every no; accept reject; accept decline; accept refuse;
+active passive; add
+remove; add subtract; admit deny; advance retreat; advantage drawback; after before; after during; before during;
+agree disagree; alive
 dead; and or; allow forbid; allow prevent; allow prohibit; allow block; allow deny; always never; ancestor
 descendant; ancient modern; answer question; appear vanish; approve reject; arrive depart; arrive leave;
 arrival departure; asleep awake; attach detach; attack defend; aunt uncle; back front; bad good; beautiful
@@ -46,7 +48,8 @@ majority minority; man woman; mandatory optional; manual automatic; married sing
 slave; maximum minimum; max min; mean kind; men women; merge split; mild severe; mild harsh; morning
 evening; much little; multiply divide; mute unmute; narrow wide; natural artificial; near distant; negative
 positive; nephew niece; new old; noisy quiet; north south; northern southern; obey disobey; off on; offline
-online; often seldom; often rarely; old young; opponent ally; optimist pessimist; optional required; oral
+online; everybody nobody; everyone nobody; everything nothing; something nothing; somebody nobody; both neither; often
+seldom; often rarely; old young; opponent ally; optimist pessimist; optional required; oral
 written; over under; partial complete; past present; patient doctor; pause resume; peace war; permit forbid;
 permit prohibit; permanent temporary; plural singular; plus minus; polite rude; poor rich; poverty wealth;
 powerful weak; praise blame; predator prey; predecessor successor; prefix suffix; private public; prince

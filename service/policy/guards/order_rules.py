@@ -59,7 +59,7 @@ def order(c: Contrast) -> Finding:
         return _passive(c)
     if recounted := _recounted(c):
         return Outcome.BLOCK, recounted
-    if c.query.frame != c.stored.frame:
+    if c.query.frame != c.stored.frame or _without_adverbs(c.query) == _without_adverbs(c.stored):
         return None
     moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
     if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
@@ -67,6 +67,11 @@ def order(c: Contrast) -> Finding:
     passive = _object_first(c.query, c.stored, moved) or _object_first(c.stored, c.query, moved)
     shown = show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
     return (Outcome.GRAY if passive else Outcome.BLOCK), shown
+
+
+def _without_adverbs(features: Features) -> list[str]:
+    """Adverbs of manner stand where they like: clean it properly, properly clean it."""
+    return [word for word in features.content if not word.endswith("ly")]
 
 
 def _object_first(active: Features, passive: Features, moved: Sequence[int]) -> bool:
@@ -122,14 +127,29 @@ def _passive(c: Contrast) -> Finding:
 def comparison(c: Contrast) -> Finding:
     a, b = c.query.degrees, c.stored.degrees
     if a == b:
-        return None
+        turned = _measure(c.query, c.stored) or _measure(c.stored, c.query) if c.alike >= NEARLY else ""
+        return (Outcome.BLOCK, f"than {turned} ≠ {turned}") if turned else None
     left, right = apart(a, b)
     if left and right:
-        alike = all(synonymous(x.split(":")[0], y.split(":")[0]) for x in left for y in right)
+        alike = all(_same_degree(x, y) for x in left for y in right)
         return None if alike else (Outcome.BLOCK, show(left, right))
     bases = {item.split(":")[0] for item in left or right if ":" in item}
     both = bases & set(c.query.content) & set(c.stored.content)
     return (Outcome.GRAY, show(left, right)) if both else None
+
+
+def _measure(named: Features, other: Features) -> str:
+    """What one side compares with, and the other with a pronoun: is she taller than Ben, is Ben taller than she."""
+    if "than" not in other.frame or any(role.startswith("than:") for role in other.roles):
+        return ""
+    measures = (role.removeprefix("than:") for role in named.roles if role.startswith("than:"))
+    return next((word for word in measures if word in other.content), "")
+
+
+def _same_degree(a: str, b: str) -> bool:
+    """Whether two words stand in the same degree of the same sense: largest, biggest."""
+    (word, _, degree), (other, _, other_degree) = a.partition(":"), b.partition(":")
+    return degree == other_degree and synonymous(word, other)
 
 
 def aspect(c: Contrast) -> Finding:

@@ -43,7 +43,7 @@ def question(text: str, tokens: list[Token]) -> tuple[str, ...]:
             return (WHETHER,)
         kind = lx.QUESTION_WORDS.get(token.lower)
         if kind and _asks(tokens, i, kind):
-            return (_refined(kind, tokens[i + 1].lower if i + 1 < len(tokens) else ""),)
+            return (_refined(kind, _noun_after(tokens, i)),)
         if token.role == "content":
             break
     return next(((kind,) for words, kind in lx.CHINESE_QUESTIONS if words in text), ())
@@ -67,6 +67,14 @@ def _is_courtesy(tokens: list[Token], i: int) -> bool:
 def _asks(tokens: list[Token], i: int, kind: str) -> bool:
     """At the very start "when" and "where" may open a clause: they ask if an auxiliary follows."""
     return i > 0 or kind not in {"when", "where"} or (len(tokens) > 1 and tokens[1].lower in AUXILIARIES)
+
+
+def _noun_after(tokens: list[Token], i: int) -> str:
+    """What a question word asks for: what time, what is the time."""
+    after = [t.lower for t in tokens[i + 1 : i + 4]]
+    if "the" in after[:2]:
+        after = after[after.index("the") + 1 :]
+    return after[0] if after else ""
 
 
 def _refined(kind: str, after: str) -> str:

@@ -79,7 +79,7 @@ travel go; tree plant; truck lorry; true correct; twice double; ugly hideous; un
 understand comprehend; update upgrade; usage use utilise utilize; useful helpful; user customer; usual
 normal; vacation holiday; various different; vegetable veg; vehicle car; very extremely; vet veterinarian;
 visit see; voyage journey; wait hold; walk stroll; war conflict; wash clean; watch see; weak feeble; weather
-climate; website site; weird strange; whole entire; win gain; winner champion; woman lady; work function;
+climate; website site; weird strange; whole entire; win gain; winner champion; woman lady; word term; work function;
 worker employee; world globe; worth value; write compose; wrong incorrect; year annual; yearly annually;
 young youthful; zero nought; app application; info information; photo photograph; ad advertisement; bio
 biography; lab laboratory; dept department; max maximum; min minimum; temp temperature; vs versus; asap

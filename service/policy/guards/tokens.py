@@ -47,6 +47,7 @@ def _read(text: str) -> list[Token]:
         starts = chunk[-1] in _ENDS
     if not text.isupper():
         _mark_acronyms(tokens)
+        _mark_letters(tokens)
     if _is_title(tokens):
         for token in tokens:
             token.is_name = False
@@ -59,6 +60,17 @@ def _mark_acronyms(tokens: list[Token]) -> None:
         if token.role == "filler" and len(token.text) > 1 and token.text.isupper() and token.text.isascii():
             token.word = token.word._replace(role="content", stem=token.text)
             token.is_name = True
+
+
+def _mark_letters(tokens: list[Token]) -> None:
+    """A letter that names something is no article: vitamin A, from A to B."""
+    capitals = {t.text for t in tokens if len(t.text) == 1 and t.text.isupper() and t.role == "content"}
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        if token.role != "filler" or len(token.text) != 1 or not token.text.isascii() or token.text in "Ii":
+            continue
+        names = before is not None and token.text.isupper() and (before.role == "content" or bool(capitals))
+        if names or after is None or after.role == "relation":
+            token.word = token.word._replace(role="content", stem=token.lower)
 
 
 def _add(tokens: list[Token], bare: str, *, starts: bool) -> None:

@@ -95,6 +95,24 @@ APART = [
     (Guard.OPPOSITES, "最贵的茶是哪种", "最便宜的茶是哪种"),
     (Guard.ORDER, "Feed 3 cats and 2 dogs", "Feed 2 cats and 3 dogs"),
     (Guard.ORDER, "A tent for two adults and one child", "A tent for one adult and two children"),
+    (Guard.ORDINALS, "Which is the longest cave?", "Which is the third longest cave?"),
+    (Guard.ORDINALS, "Who was the third wife?", "Who was the wife?"),
+    (Guard.DATES, "Show me last month's orders", "Show me this month's orders"),
+    (Guard.DATES, "Who plays next week?", "Who played the previous week?"),
+    (Guard.NEGATION, "Should hens ever eat avocado?", "Should hens never eat avocado?"),
+    (Guard.NEGATION, "Who can see my posts?", "Who can't see my posts?"),
+    (Guard.NEGATION, "Why can guests see the ledger?", "Why can't guests see the ledger?"),
+    (Guard.NEGATION, "What can I carry on board?", "What can I not carry on board?"),
+    (Guard.NEGATION, "I can whistle, what next?", "I can't whistle, what next?"),
+    (Guard.OPPOSITES, "Do all ferns flower?", "Do no ferns flower?"),
+    (Guard.OPPOSITES, "May I swim during the storm?", "May I swim after the storm?"),
+    (Guard.ORDER, "Walk from quay A to quay B", "Walk from quay B to quay A"),
+    (Guard.ORDER, "Move it from shelf D to shelf C", "Move it from shelf C to shelf D"),
+    (Guard.WORDING, "Is vitamin A soluble?", "Is vitamin K soluble?"),
+    (Guard.DIRECTION, "Is A nearer than B?", "Is B nearer than A?"),
+    (Guard.COMPARISON, "Is she older than her cousin?", "Is her cousin older than she?"),
+    (Guard.COMPARISON, "Which is larger?", "Which is largest?"),
+    (Guard.LETTER_CASE, "Where is the field userId set?", "Where is the field userid set?"),
 ]
 
 ALIKE = [
@@ -142,6 +160,12 @@ ALIKE = [
     ("周日开门吗", "星期天开门吗"),
     ("A tent for 3 adults and 2 dogs", "A tent for 2 dogs and 3 adults"),
     ("Add 1, 2 and 3 eggs", "Add 3, 2 and 1 eggs"),
+    ("How do I clean a brush properly?", "How do I properly clean a brush?"),
+    ("What time is it in Lima?", "What's the time in Lima?"),
+    ("Explain tides in simple terms", "Explain tides in simple words"),
+    ("How harmful are bacteria?", "How harmful is a bacterium?"),
+    ("What is a reef?", "what is a reef"),
+    ("What does the past year look like?", "What does the last year look like?"),
 ]
 
 
