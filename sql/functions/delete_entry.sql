@@ -12,11 +12,14 @@ begin
     select e.exact_key
     into v_exact_key
     from entry e
-    join cache c using (cache_id)
     where e.tenant_id = p_tenant_id
-      and e.cache_id = p_cache_id
       and e.entry_id = p_entry_id
-      and e.epoch = c.epoch;
+      and e.epoch = (
+          select c.epoch
+          from cache c
+          where c.cache_id = e.cache_id
+            and c.cache_id = p_cache_id
+      );
 
     if not found then
         raise exception 'there is no such entry'

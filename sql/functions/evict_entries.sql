@@ -49,7 +49,7 @@ begin
     v_dead := array(
         select e.entry_id
         from entry e
-        where e.entry_id in (
+        where e.entry_id = any (array(
             (
                 select x.entry_id
                 from cache c
@@ -70,7 +70,7 @@ begin
                 ) x
                 where x.cache_id = p_cache_id
             )
-        )
+        ))
         limit p_limit
         for update skip locked
     );

@@ -19,21 +19,23 @@ begin
         from (
             select e.tenant_id, e.entry_id
             from entry e
-            where e.entry_id in (
-                select x.entry_id
+            where e.entry_id = any (array(
+                select g.entry_id
                 from cache c
-                join entry x on x.cache_id = c.cache_id and x.epoch < c.epoch
-                union all
-                select x.entry_id
-                from cache c
-                join entry x on x.cache_id = c.cache_id
-                where c.deleted_at is not null
+                cross join lateral (
+                    select x.entry_id
+                    from entry x
+                    where x.cache_id = c.cache_id
+                      and x.epoch < case when c.deleted_at is null then c.epoch else c.epoch + 1 end
+                    order by x.epoch
+                    limit p_limit
+                ) g
                 union all
                 select x.entry_id
                 from entry x
                 where x.expires_at < now() - interval '1 hour'
                 limit p_limit
-            )
+            ))
             for update skip locked
         ) d
         group by d.tenant_id

@@ -20,12 +20,14 @@ begin
     update entry e
     set quarantined_at = case when p_verdict = 'wrong' then coalesce(e.quarantined_at, now()) else e.quarantined_at end,
         expires_at = case when p_verdict = 'stale' then least(e.expires_at, now() - interval '1 hour') else e.expires_at end
-    from cache c
     where e.tenant_id = p_tenant_id
-      and e.cache_id = p_cache_id
       and e.entry_id = p_entry_id
-      and c.cache_id = e.cache_id
-      and c.epoch = e.epoch
+      and e.epoch = (
+          select c.epoch
+          from cache c
+          where c.cache_id = e.cache_id
+            and c.cache_id = p_cache_id
+      )
     returning e.exact_key into v_exact_key;
 
     if not found then

@@ -21,11 +21,14 @@ from semcache.entry e
 join semcache.output o using (output_id)
 join semcache.scope s using (scope_id)
 join semcache.model m using (model_id)
-join semcache.cache c on c.cache_id = e.cache_id
 left join semcache.entry_usage u using (entry_id)
 where e.tenant_id = %(tenant_id)s
   and e.cache_id = %(cache_id)s
-  and e.epoch = c.epoch
+  and e.epoch = (
+      select c.epoch
+      from semcache.cache c
+      where c.cache_id = %(cache_id)s
+  )
   and (e.expires_at is null or e.expires_at > now())
   and (e.pinned or e.quarantined_at is not null)
   and case %(listing)s when 'pinned' then e.pinned else e.quarantined_at is not null end

@@ -9,5 +9,5 @@ select
 from semcache.entry e
 join semcache.scope s using (scope_id)
 where e.tenant_id = %(tenant_id)s
-  and e.cache_id = %(cache_id)s
   and e.entry_id = %(entry_id)s
+  and s.cache_id = %(cache_id)s

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from seeded import Asked, Plan, Scope, Seeded, explain, listening, queries
 from stored import key
 
-from service.store import entries
+from service.store import entries, jobs
 from service.store.database import Database
+from service.store.rows import CacheRow, EmbedderId
 
 NEIGHBOURS = 4
 
@@ -50,6 +54,26 @@ async def test_an_exact_lookup_reads_one_entry_and_one_answer(seeded: Seeded, db
     assert plan.indexes("entry") == {"entry_cache_id_exact_key_attributes_key_variant_key"}
     assert plan.indexes("output") == {"output_pkey"}
     assert (plan.touched("entry"), plan.touched("output")) == (1, 1)
+
+
+@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize(
+    "page",
+    [
+        lambda db, cache: entries.page(db, cache, after=None, limit=5, listing="oldest"),
+        lambda db, cache: entries.page(db, cache, after=None, limit=5, listing="newest"),
+        lambda db, cache: jobs.to_export(db, cache, None, 5),
+        lambda db, cache: jobs.to_embed(db, cache, EmbedderId(1), None, 5),
+    ],
+)
+async def test_a_page_of_entries_reads_no_more_than_it_has(
+    seeded: Seeded, db: Database, generic: bool, page: Callable[[Database, CacheRow], Awaitable[list[Any]]]
+) -> None:
+    with listening() as heard:
+        assert len(await page(db, seeded.huge.cache)) == 5
+    plan = await explain(db, seeded.huge, heard[-1], generic=generic)
+    assert plan.indexes("entry_listing") == {"entry_listing"}
+    assert plan.touched("entry") <= 2 * 5, "an entry and its usage for each"
 
 
 @pytest.mark.parametrize("generic", [False, True])
