@@ -5,7 +5,7 @@ the service's own door at a steady pace, each under a new request, beside a work
 that the cache holds is added up, with the rows of each table, dead ones included, and each table's size with its
 indexes. `bounds` says how many rows each may have, whatever the time. A store's time counts from when it was due.
 
-    python benchmarks/soak.py [--minutes 10] [--rate 200] [--megabytes 40] [--json FILE]
+    python benchmarks/soak.py [--minutes 24] [--rate 200] [--megabytes 40] [--json FILE]
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def sizes(samples: list[dict[str, Any]], rate: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=24)
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--megabytes", type=int, default=40)
     parser.add_argument("--json")

@@ -234,6 +234,7 @@ class Settings(BaseSettings):
 
     figures_interval: float = Field(60.0, gt=0, description="how often the worker takes the figures that metrics show")
     purge_interval: float = Field(60.0, gt=0, description="how often the worker removes what is dead")
+    log_days: float = Field(30.0, gt=0, description="how long the log of requests is kept, in days")
     eviction_interval: float = Field(
         0.5, gt=0, description="how often the worker looks for caches that are over their limits"
     )

@@ -9,20 +9,19 @@ from service.store.database import Database
 from service.store.purge import purge
 
 BATCH = 1_000
-KEEP_LOG = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How many rows went, of entries and of the log."""
+    """How many rows went: entries, and rows of the log and of what replicas have forgotten."""
 
     rows: int
 
 
-async def run_once(db: Database) -> Purged:
-    """Remove batches until none is left."""
+async def run_once(db: Database, keep_log: timedelta) -> Purged:
+    """Remove batches until none is left. keep_log: the age to which rows of the log are kept."""
     total = 0
-    while removed := await purge(db, limit=BATCH, keep_log=KEEP_LOG):
+    while removed := await purge(db, limit=BATCH, keep_log=keep_log):
         total += removed
     return Purged(total)
 

@@ -57,7 +57,11 @@ def tasks(settings: Settings) -> list[Task]:
     """All tasks of a worker."""
     return [
         Task("figures", settings.figures_interval, figures.run_once),
-        Task("purge", settings.purge_interval, purge.run_once),
+        Task(
+            "purge",
+            settings.purge_interval,
+            lambda db: purge.run_once(db, timedelta(days=settings.log_days)),
+        ),
         Task(
             "eviction",
             settings.eviction_interval,

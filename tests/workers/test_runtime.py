@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -14,12 +15,21 @@ import pytest
 from processes import start
 from psycopg.types.json import Jsonb
 from running import Service
+from stored import Cached
 
 from service.errors import Code, SemcacheError
+from service.settings import Settings
 from service.store import tasks as store
 from service.store.database import Database
 from workers import runtime
-from workers.runtime import Task, run_claimed
+from workers.runtime import Task, run_claimed, tasks
+
+
+LOG = """
+insert into semcache.request_log (at, tenant_id, cache_id, outcome, reason, latency_ms)
+select now() - days * interval '1 day', %s, %s, 'miss', 'no_entry', 1
+from unnest('{1,3}'::int[]) days
+"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,15 @@ async def test_what_a_run_did_is_noted(worker: Database) -> None:
         return Swept(3)
 
     assert await do(worker, task(sweep)) == {"outcome": "done", "detail": {"rows": 3}, "failures": 0}
+
+
+async def test_the_log_is_kept_for_as_many_days_as_are_set(worker: Database, known: Cached) -> None:
+    (purging,) = (each for each in tasks(Settings(log_days=2)) if each.name == "purge")
+    async with worker.connection() as connection:
+        await connection.execute(LOG, (known.cache.tenant_id, known.cache.cache_id))
+        await do(worker, purging)
+        (left,) = await (await connection.execute("select now() - at as age from semcache.request_log")).fetchall()
+    assert left["age"] < timedelta(days=2)
 
 
 @pytest.mark.parametrize(
