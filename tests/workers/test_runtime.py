@@ -24,7 +24,6 @@ from service.store.database import Database
 from workers import runtime
 from workers.runtime import Task, run_claimed, tasks
 
-
 LOG = """
 insert into semcache.request_log (at, tenant_id, cache_id, outcome, reason, latency_ms)
 select now() - days * interval '1 day', %s, %s, 'miss', 'no_entry', 1
