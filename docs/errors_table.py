@@ -62,6 +62,7 @@ REASONS = {
     "guard_blocked": "the nearest entry differs in something that vectors do not see, as a number or a name",
     "guard_gray": "a guard is in doubt about the nearest entry",
     "unlikely": "the policy finds it too improbable that the answer of a near entry is right",
+    "unfamiliar": "nothing near is known to be asked in other words, so that likeness may mean nothing yet",
     "uncalibrated": "the cache has a budget and too few labels to serve neighbours by it",
     "outranked": "another near entry was chosen",
     "disputed": "the cache's policy and the one that the caller asks for choose different answers",

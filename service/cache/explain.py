@@ -26,7 +26,16 @@ from service.store.database import Row
 from service.store.rows import Found
 
 _OUTCOMES = {EXACT: "hit", SEMANTIC: "semantic_hit", STALE: "stale", None: "miss"}
-_BY_POLICY = frozenset({Reason.UNLIKELY, Reason.UNCALIBRATED, Reason.EXPLORED, Reason.OUTRANKED, Reason.DISPUTED})
+_BY_POLICY = frozenset(
+    {
+        Reason.UNLIKELY,
+        Reason.UNFAMILIAR,
+        Reason.UNCALIBRATED,
+        Reason.EXPLORED,
+        Reason.OUTRANKED,
+        Reason.DISPUTED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

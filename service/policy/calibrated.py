@@ -9,7 +9,7 @@ from typing import Any
 from service.policy.boundary import Boundary, Budget, missing_labels
 from service.policy.decision import FLOOR, Candidate, Decision, Judged, Query, Reason, conclude
 from service.policy.model import Model, read_model
-from service.policy.signals import Frequencies, see
+from service.policy.signals import Frequencies, familiar, see
 
 CALIBRATION_VERSION = 1
 
@@ -57,6 +57,7 @@ def decide_calibrated(
     """The candidate most likely to be right is a hit if its probability reaches the calibrated cut.
 
     A guard that blocks is final; one in doubt is a signal. `threshold` is a bound on similarity that a caller adds.
+    Where nothing near is known to be asked in other words (`familiar`), likeness may mean nothing: none is served.
     Without a calibration for the budget, or with one that cannot keep it, nothing is served: all are `uncalibrated`.
     """
     seen = see(query, candidates, frequencies)
@@ -69,7 +70,10 @@ def decide_calibrated(
     rows = [s.signals for s in seen if s.signals is not None]
     chances = iter(fitted.model.probabilities(rows).tolist() if rows else [])
     odds = [next(chances) if s.signals is not None else None for s in seen]
-    reasons = [_reason(query, s.candidate, p, cut=cut, threshold=threshold) for s, p in zip(seen, odds, strict=True)]
+    likely = Reason.ACCEPTED if familiar(rows) else Reason.UNFAMILIAR
+    reasons = [
+        _barred(query, s.candidate, p, cut=cut, threshold=threshold) or likely for s, p in zip(seen, odds, strict=True)
+    ]
     best = max(
         (p for p, reason in zip(odds, reasons, strict=True) if p is not None and reason is Reason.ACCEPTED),
         default=None,
@@ -81,15 +85,15 @@ def decide_calibrated(
     return conclude(judged, max(threshold, FLOOR), policy="calibrated", cut=cut)
 
 
-def _reason(query: Query, candidate: Candidate, chance: float | None, *, cut: float, threshold: float) -> Reason:
-    """What is found of a candidate by itself."""
+def _barred(query: Query, candidate: Candidate, chance: float | None, *, cut: float, threshold: float) -> Reason | None:
+    """What stands against a candidate by itself."""
     if chance is None:
         return Reason.GUARD_BLOCKED
     if threshold >= 1 and candidate.text != query.text:
         return Reason.OTHER_TEXT
     if threshold < 1 and candidate.similarity < threshold:
         return Reason.BELOW_THRESHOLD
-    return Reason.ACCEPTED if chance >= cut else Reason.UNLIKELY
+    return None if chance >= cut else Reason.UNLIKELY
 
 
 __all__ = ["Calibration", "decide_calibrated", "read_calibration"]

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     GUARD_BLOCKED = "guard_blocked"
     GUARD_GRAY = "guard_gray"
     UNLIKELY = "unlikely"
+    UNFAMILIAR = "unfamiliar"
     UNCALIBRATED = "uncalibrated"
     EXPLORED = "explored"
     OUTRANKED = "outranked"
@@ -142,7 +143,7 @@ def judge(query: Query, candidate: Candidate, *, threshold: float, guards: bool 
     return Judged(candidate, Reason.GUARD_GRAY if Outcome.GRAY in outcomes else Reason.ACCEPTED, verdicts)
 
 
-_GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.EXPLORED})
+_GRAY = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.UNFAMILIAR, Reason.EXPLORED})
 
 
 def conclude(
@@ -173,6 +174,7 @@ def conclude(
 _REMEDIES = {
     Reason.OUTRANKED: "no better candidate that is accepted",
     Reason.DISPUTED: "the policy that was asked for choosing the same answer as the cache's own",
+    Reason.UNFAMILIAR: "a label that finds a near entry right, or two near entries with the same answer",
     Reason.EXPLORED: "a draw above the probability of exploring",
 }
 

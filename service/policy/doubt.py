@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.policy.decision import Decision, Judged, Reason, Ruling
 from service.policy.guards.checks import Outcome
 
-_OPEN = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.BELOW_THRESHOLD, Reason.UNCALIBRATED})
+_OPEN = frozenset({Reason.GUARD_GRAY, Reason.UNLIKELY, Reason.UNFAMILIAR, Reason.BELOW_THRESHOLD, Reason.UNCALIBRATED})
 
 
 def in_doubt(decision: Decision, least: float) -> Judged | None:

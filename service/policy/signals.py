@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, log1p
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from service.policy.guards.contrast import Contrast
 
 SIGNALS_VERSION = 2
 _NEAR = 0.8
+_ALONE = log1p(1)  # supporters of a candidate without another of the same answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ def see(query: Query, candidates: Sequence[Candidate], frequencies: Frequencies)
     return [Seen(*parts) for parts in zip(near, verdicts, found, strict=True)]
 
 
+def familiar(shown: Iterable[Signals]) -> bool:
+    """Whether near a request other words are known to ask the same: an answer was found right, or two are equal."""
+    return any(s.confirmed or s.supporters > _ALONE for s in shown)
+
+
 def signals(
     query: Query,
     candidates: Sequence[Candidate],
@@ -126,4 +132,4 @@ def _signals(
     )
 
 
-__all__ = ["SIGNALS_VERSION", "Frequencies", "Seen", "Signals", "see", "signals"]
+__all__ = ["SIGNALS_VERSION", "Frequencies", "Seen", "Signals", "familiar", "see", "signals"]

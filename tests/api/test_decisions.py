@@ -121,8 +121,14 @@ def test_without_labels_calibrated_serves_the_same_request_only_and_says_what_it
 
 def test_calibrated_serves_what_is_likely_enough(http: httpx.Client, worker: Session) -> None:
     cache = new_cache(http, decision="calibrated")
-    cache.store(STORED, "the answer")
+    entry = cache.store(STORED, "the answer")
     teach(worker, cache)
+    assert cache.look(NEAR)["reason"] == "unfamiliar"
+    told = explained(cache)
+    assert told["neighbours"][0]["obstacles"] == ["unfamiliar"]
+    assert "two near entries with the same answer" in told["wouldChange"]
+
+    teach(worker, cache, fits=[(entry, DOUBTFUL)])
     assert cache.responses(NEAR) == ["the answer"]
     told = explained(cache)
     near = told["neighbours"][0]
@@ -146,8 +152,8 @@ def test_calibrated_serves_what_is_likely_enough(http: httpx.Client, worker: Ses
 
 def test_a_stricter_budget_serves_nothing_until_it_is_fitted(http: httpx.Client, worker: Session) -> None:
     cache = new_cache(http, decision="calibrated")
-    cache.store(STORED, "the answer")
-    teach(worker, cache)
+    entry = cache.store(STORED, "the answer")
+    teach(worker, cache, fits=[(entry, DOUBTFUL)])
     for rate, served in ((0.02, True), (0.005, False)):
         send(http, "PATCH", cache.path, {"policy": {"budget": {"rate": rate}}})
         assert bool(cache.responses(NEAR)) == served
@@ -169,11 +175,11 @@ def test_verified_explores_until_it_knows(http: httpx.Client, worker: Session, p
 
 def test_a_caller_can_only_tighten(http: httpx.Client, worker: Session) -> None:
     cache = new_cache(http, similarityThreshold=0.8)
-    cache.store(STORED, "the answer")
+    entry = cache.store(STORED, "the answer")
     assert cache.responses(NEAR) == ["the answer"]
     asked = cache.look(NEAR, decision="calibrated", explain=True)
     assert (asked["data"], asked["reason"], asked["explanation"]["decision"]) == ([], "uncalibrated", "calibrated")
-    teach(worker, cache)
+    teach(worker, cache, fits=[(entry, DOUBTFUL)])
     assert cache.responses(NEAR, decision="calibrated") == ["the answer"]
     assert cache.look(NEAR, decision="calibrated", similarityThreshold=0.999)["reason"] == "below_threshold"
     refused = cache.post("entries/search", {"prompt": NEAR, "decision": "guess"})
@@ -184,7 +190,7 @@ def test_wrong_keeps_an_entry_back_under_every_policy(http: httpx.Client, worker
     for policy in ("calibrated", "verified"):
         cache = new_cache(http, decision=policy, pooled=True)
         entry = cache.store(STORED, "the answer")
-        teach(worker, cache, pooled=SURE)
+        teach(worker, cache, pooled=SURE, fits=[(entry, DOUBTFUL)])
         assert cache.responses(NEAR) == ["the answer"]
         assert cache.post("feedback", {"entryId": entry, "verdict": "wrong", "prompt": NEAR}).status_code == 202
         assert cache.look(NEAR)["data"] == []

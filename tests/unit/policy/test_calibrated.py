@@ -247,13 +247,39 @@ def test_a_likelier_candidate_that_the_caller_bars_does_not_outrank() -> None:
 def test_reasons(text, similarity, threshold, reason):
     decision = decide_calibrated(
         Query(TEXT, extract(TEXT)),
-        [candidate(text, similarity)],
+        [replace(candidate(text, similarity), confirmed=1)],
         calibration=calibrated(),
         budget=Budget(),
         frequencies=Frequencies(),
         threshold=threshold,
     )
     assert decision.reason is reason
+
+
+NEAREST, OTHER = candidate(NEAR, 0.99), candidate("How to water an old rose", 0.9, "b")
+
+
+@pytest.mark.parametrize(
+    ("near", "reason"),
+    [
+        ([NEAREST], Reason.UNFAMILIAR),
+        ([replace(NEAREST, refuted=9)], Reason.UNFAMILIAR),
+        ([NEAREST, OTHER], Reason.UNFAMILIAR),
+        ([replace(NEAREST, confirmed=1)], Reason.ACCEPTED),
+        ([NEAREST, replace(OTHER, confirmed=1)], Reason.ACCEPTED),
+        ([NEAREST, replace(OTHER, answer="a")], Reason.ACCEPTED),
+        ([candidate(NEAR, 0.88)], Reason.UNLIKELY),
+    ],
+)
+def test_likeness_counts_where_other_words_are_known_to_ask_the_same(near, reason):
+    decision = decide_calibrated(
+        Query(TEXT, extract(TEXT)), near, calibration=calibrated(), budget=Budget(), frequencies=Frequencies()
+    )
+    assert decision.reason is reason
+    if reason is Reason.UNFAMILIAR:
+        assert decision.ruling is Ruling.GRAY
+        (remedy,) = would_change(decision.judged[0], decision)
+        assert "with the same answer" in remedy
 
 
 def test_signals_see_rivals_support_and_rare_words():

@@ -24,7 +24,7 @@ SURE = Fit(slope=1e6, middle=0.5, variance=0.0, n=100)
 
 
 def near(text: str = NEAR, similarity: float = 0.97, answer: str = "a") -> Candidate:
-    return Candidate(text, similarity, text, extract(text), answer)
+    return Candidate(text, similarity, text, extract(text), answer, confirmed=1)
 
 
 def likelier(signal: str, budget: Budget | None = None) -> Calibration:
