@@ -32,7 +32,7 @@ class Learning:
     def __init__(self, bench: Bench, budget: Budget, without: str) -> None:
         self.policy: Learned = bench.policy("trees", budget, without)
         self.observations, self.labels = bench.observe(without=without)
-        self.exact_hits = bench.exact_hits(without)
+        self.exact_hits, self.live_from = bench.exact_hits(without), bench.half
         self.answers = {bench.stream.at[r.text]: r.answer for r in bench.stream.requests}
         self.draw = random.Random(0)
         self.number = len(bench.stream.requests)
@@ -46,6 +46,9 @@ class Learning:
         if self.labelled > (1 + GROWN) * self.fitted:
             self._fit()
         return None
+
+    def exact(self, at: int) -> None:
+        self.exact_hits += at >= self.live_from
 
     def _observe(self, text: int, near: Sequence[Neighbour], weight: float) -> None:
         self.number += 1
@@ -73,7 +76,9 @@ def measure(bench: Bench, budget: Budget, without: str) -> list[Row]:
     """The frozen cache and the learning one, whose hits that were explored count as misses."""
     frozen, _ = bench.learned("trees", budget, without=without)
     learning = Learning(bench, budget, without)
-    steps = replay(bench.stream, learning, live_from=bench.half, on_store=learning.policy.stored)
+    steps = replay(
+        bench.stream, learning, live_from=bench.half, on_store=learning.policy.stored, on_exact=learning.exact
+    )
     cut = learning.policy.calibration.boundary.cut
     name = f"learning on without {without}"
     return [frozen, Row(name, budget.rate, budget.per.value, cut, bench.measure(steps))]

@@ -75,12 +75,17 @@ class Stream:
 
 
 def replay(
-    stream: Stream, decide: Decide, *, live_from: int = 0, on_store: Callable[[int], None] | None = None
+    stream: Stream,
+    decide: Decide,
+    *,
+    live_from: int = 0,
+    on_store: Callable[[int], None] | None = None,
+    on_exact: Callable[[int], None] | None = None,
 ) -> list[Step]:
     """Every request in order. Before `live_from` nothing is served by similarity; every miss is stored.
 
     `decide` is not asked before `live_from`; the steps carry the neighbours all the same, as a shadow would see.
-    `on_store` is told the text of each miss.
+    `on_store` is told the text of each miss, `on_exact` the number of each request that repeats a stored text.
     """
     stored: dict[int, str] = {}
     steps = []
@@ -88,6 +93,8 @@ def replay(
         text = stream.at[request.text]
         if text in stored:
             steps.append(Step(at, request, True, stored[text], ()))
+            if on_exact:
+                on_exact(at)
             continue
         near = stream.neighbours(text, stored)
         chosen = decide(text, near) if near and at >= live_from else None
