@@ -97,14 +97,14 @@ async def _as_asked(runtime: Runtime, repeat: Repeat) -> tuple[OpenCache, Asked,
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Came:
-    leads = await runtime.leadership.take(
+    place = await runtime.leadership.take(
         plan.cache,
         plan.flight_name,
         plan.identity.exact_key,
         begun=time.perf_counter(),
         patience=runtime.settings.database_timeout,
     )
-    if not leads:
+    if place.landed:
         return Came("landed")
     try:
         return await _ask(runtime, asked, plan)

@@ -17,6 +17,8 @@ from service.cache.recorder import Request
 from service.cache.runtime import Runtime
 from service.store.tenants import Tenant
 
+IN_FLIGHT = Told("COALESCED", "in_flight")
+
 _STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", STALE: "STALE", None: "MISS"}
 
 
@@ -129,4 +131,4 @@ def told_of(looked: Looked, status: Status, reason: str, *, near: bool) -> Told:
     )
 
 
-__all__ = ["Asked", "told_of"]
+__all__ = ["IN_FLIGHT", "Asked", "told_of"]

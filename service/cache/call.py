@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
 from service.errors import SemcacheError
-from service.identity.canonical import digest
+from service.identity.canonical import hexdigest
 from service.json_text import edit_object, parse
 from service.policy.controls import Controls
 from service.upstream.answer import ECHOED, Endpoint
@@ -60,10 +60,10 @@ class Call:
         return self.stream and self.endpoint in ("chat", "completions") and not wants_usage(self.fields)
 
     @property
-    def form(self) -> Hashable:
+    def form(self) -> str:
         """What tells apart requests of one identity whose streams have other bytes."""
         echoed = {name: self.fields.get(name) for name in ECHOED} if self.endpoint == "responses" else {}
-        return self.stream, digest(echoed)
+        return f"{'stream' if self.stream else 'body'}:{hexdigest(echoed)}"
 
 
 def parse_body(raw: bytes) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from service.errors import SemcacheError
 from service.memory.replica import ReplicaMemory
 from service.store import leases
 from service.store.database import Database, DriverError
-from service.store.notifications import CONFIRMED, FLIGHT, INVALIDATION, listen
+from service.store.notifications import CONFIRMED, INVALIDATION, listen
 from service.store.rows import InvalidationId
 
 SAFETY = 0.95  # the share of a lease that is used: two clocks may run at slightly different speeds
@@ -30,12 +30,12 @@ logger = logging.getLogger("semcache.coherence")
 
 
 class Coherence:
-    """One replica's lease and its loop. `duration` in seconds; `landed` hears of flights that ended elsewhere."""
+    """One replica's lease and its loop. `duration` in seconds; `told` hears what others tell of their flights."""
 
     def __init__(
-        self, db: Database, memory: ReplicaMemory, duration: float, landed: Callable[[str], None] = lambda _: None
+        self, db: Database, memory: ReplicaMemory, duration: float, told: Callable[[str, str], None] = lambda *_: None
     ) -> None:
-        self._db, self._memory, self._duration, self._landed = db, memory, duration, landed
+        self._db, self._memory, self._duration, self._told = db, memory, duration, told
         self._holder: UUID = uuid4()
         self._confirmed: InvalidationId | None = None
         self._alone = False
@@ -123,8 +123,8 @@ class Coherence:
         elif channel == CONFIRMED:
             self._confirmation.set()
             self._confirmation = asyncio.Event()
-        elif channel == FLIGHT:
-            self._landed(payload)
+        else:
+            self._told(channel, payload)
 
 
 __all__ = ["Coherence"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Hashable
 
-from service.cache.asked import Asked, told_of
+from service.cache.asked import IN_FLIGHT, Asked, told_of
 from service.cache.audit import audit
 from service.cache.call import Call, Reply, Told, UnansweredError
 from service.cache.exchange import Exchange, open_exchange
@@ -25,7 +25,6 @@ from service.policy.controls import tighten_stale
 from service.upstream.answer import Answer
 from service.upstream.client import UpstreamError
 
-IN_FLIGHT = Told("COALESCED", "in_flight")
 FAILED = (500, 502, 503, 504)  # what stale-if-error means by an error (RFC 5861, section 4)
 
 logger = logging.getLogger("semcache.proxy")

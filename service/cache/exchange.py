@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, Protocol
 
 from service.cache.call import Call
 from service.cache.flights import Head
@@ -12,6 +12,7 @@ from service.telemetry.tracing import Span, begin
 from service.upstream.answer import Answer, Endpoint, from_raw
 from service.upstream.assemble import StreamAssembler
 from service.upstream.client import UpstreamClient, UpstreamError, UpstreamResponse
+from service.upstream.headers import Headers
 from service.upstream.sse import Parser
 from service.upstream.usage import ask_usage
 
@@ -24,10 +25,28 @@ _OPERATIONS: dict[Endpoint, str] = {
 }
 
 
+class Response(Protocol):
+    """What an answer is read from: the model server's response, or what another replica shows of one."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Headers: ...
+
+    @property
+    def streams(self) -> bool: ...
+
+    def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Raises UpstreamError."""
+
+    def close(self) -> None: ...
+
+
 class Exchange:
     """A response that is read once. After `chunks` has ended, `answer` says whether it was a whole one."""
 
-    def __init__(self, call: Call, response: UpstreamResponse, begun: float, max_bytes: int, span: Span) -> None:
+    def __init__(self, call: Call, response: Response, begun: float, max_bytes: int, span: Span) -> None:
         self._span = span
         self._call, self._response, self._room = call, response, max_bytes
         self._begun = self._ended = begun
@@ -157,4 +176,4 @@ def _measured(metrics: dict[str, Any]) -> float | None:
     return first + rest if isinstance(first, int | float) and isinstance(rest, int | float) else None
 
 
-__all__ = ["Exchange", "open_exchange"]
+__all__ = ["Exchange", "Response", "open_exchange"]

@@ -34,7 +34,7 @@ class Broadcast:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._chunks: list[bytes] = []
         self._forgotten = 0
         self._size = 0
@@ -46,7 +46,7 @@ class Broadcast:
     @property
     def whole(self) -> bool:
         """Whether nothing of it may be forgotten yet."""
-        return self._size <= self._limit
+        return self._size <= self.limit
 
     @property
     def wanted(self) -> bool:
@@ -148,7 +148,7 @@ class Flight:
     """
 
     key: Hashable
-    form: Hashable
+    form: str
     log: Broadcast
     head: Outcome[Head | SemcacheError | None] = field(default_factory=Outcome)
     answer: Outcome[Answer | None] = field(default_factory=Outcome)

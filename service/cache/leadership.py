@@ -1,4 +1,4 @@
-"""One call for many replicas: who leads asks the model, the others wait for what it stores.
+"""One call for many replicas: who leads asks the model, the others wait for what it stores, or follow its stream.
 
 The lead is a lease that the leader renews while its call lasts. No lock is held; a leader that dies loses it, and one
 that cannot reach the database asks without it. So does a replica that is alone: calls that it began before another one
@@ -9,21 +9,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
 import time
-from uuid import uuid4
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
 
 from service import ending
 from service.cache.background import Background, finished
+from service.cache.flights import Flight, Outcome
+from service.cache.shared_stream import FollowedStream, show
 from service.errors import SemcacheError
 from service.store import flights
 from service.store.database import Database
-from service.store.flights import Place
+from service.store.flights import Lead, Place
+from service.store.notifications import FLIGHT, FOLLOW
 from service.store.rows import CacheRow
 
 RENEWALS = 3
 SOONEST, LATEST = 0.05, 1.0  # seconds between looks, where no notification comes
 LONGEST_STORE = 2.0  # seconds from the time of an entry to where all see it
+KEPT = 10.0  # seconds after its end in which those who follow a stream may read the rest
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A lead of this replica. stream: what others may follow; showing: what shows it to them, once one asks."""
+
+    lead: Lead
+    stream: Flight | None
+    showing: asyncio.Task[None] | None = None
 
 
 class Leadership:
@@ -31,9 +47,8 @@ class Leadership:
 
     def __init__(self, db: Database, background: Background, duration: float) -> None:
         self._db, self._background, self._duration = db, background, duration
-        self._holder = uuid4()
-        self._held: set[str] = set()
-        self._landings: dict[str, asyncio.Event] = {}
+        self._held: dict[str, Held] = {}
+        self._news: WeakValueDictionary[str, Outcome[bool]] = WeakValueDictionary()  # True: the flight has ended
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -47,7 +62,7 @@ class Leadership:
     async def stop(self) -> None:
         if self._task is not None:
             await ending.end([self._task])
-        for name in set(self._held):
+        for name in list(self._held):
             await self.end(name)
 
     async def take(
@@ -59,58 +74,87 @@ class Leadership:
         begun: float,
         patience: float,
         longest: float = math.inf,
-    ) -> bool:
-        """Whether this replica is to ask the model; False where another has stored the answer meanwhile.
+        stream: Flight | None = None,
+    ) -> Place:
+        """Where the answer is to come from: it has landed, or the stream of a lead is to be followed, else the model.
 
         Waits while another leads, `longest` seconds at most. Where that one ends and has stored nothing, all who waited
         ask at once. `begun`: when the lookup began, by time.perf_counter; `patience`: seconds for one question to the
-        database.
+        database; `stream`: a call that may follow, or be followed.
         """
         ended, until = False, time.perf_counter() + longest
         while time.perf_counter() < until:
-            landing = self._landings.setdefault(name, asyncio.Event())
-            place = await self._ask(cache, name, exact_key, time.perf_counter() - begun, patience)
-            if ended or place is None or place.leads or place.landed:
-                self._landings.pop(name, None)
-                return place is None or not place.landed
+            news = self._news_of(name)
+            held = Held(Lead(cache.tenant_id, name, uuid4()), stream)
+            place = await self._ask(cache, held, exact_key, time.perf_counter() - begun, patience)
+            if place is None:
+                break
+            if ended or place.leads or place.landed or place.stream:
+                return place
             wait = min(max(place.seconds or 0.0, SOONEST), LATEST)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(landing.wait(), wait)
-            ended = landing.is_set()
-            self._landings.pop(name, None)
-        return True
+                ended = await asyncio.wait_for(news.get(), wait)
+        return Place()
+
+    def follow(self, cache: CacheRow, name: str, holder: UUID) -> FollowedStream:
+        """The stream of another replica's lead."""
+        return FollowedStream(self._db, Lead(cache.tenant_id, name, holder), lambda: self._news_of(name))
 
     async def end(self, name: str) -> None:
-        """Give the lead back, once the answer is stored or will not be."""
-        if name in self._held:
-            self._held.discard(name)
+        """Give the lead back, once the answer is stored or will not be. What is shown must have an end, too."""
+        if (held := self._held.pop(name, None)) is not None:
+            if held.showing is not None:
+                await asyncio.wait({held.showing})
             with contextlib.suppress(SemcacheError):
-                await flights.end(self._db, name, self._holder)
+                await flights.end(self._db, held.lead)
 
-    def landed(self, name: str) -> None:
-        """A flight of another replica has ended. "": look again at all."""
-        for waiting in list(self._landings.values()) if not name else [self._landings.get(name)]:
-            if waiting is not None:
-                waiting.set()
+    def heard(self, channel: str, payload: str) -> None:
+        """A flight of another replica has ended or shows more, or one of ours is asked for. "": look again at all."""
+        if channel == FOLLOW:
+            name, _, form = payload.partition(" ")
+            self._show(self._held.get(name), form)
+            return
+        for name in [payload] if payload else list(self._news):
+            if (news := self._news.pop(name, None)) is not None:
+                news.settle(channel == FLIGHT and bool(payload))
 
-    async def _ask(self, cache: CacheRow, name: str, exact_key: bytes, since: float, patience: float) -> Place | None:
+    def _news_of(self, name: str) -> Outcome[bool]:
+        return self._news.setdefault(name, Outcome())
+
+    def _show(self, held: Held | None, form: str) -> None:
+        if held is None or held.stream is None or held.stream.form != form or held.showing is not None:
+            return
+        held.showing = self._background.spawn(self._keep_showing(held, held.stream))
+
+    async def _keep_showing(self, held: Held, stream: Flight) -> None:
+        lead = held.lead
+        try:
+            await show(self._db, lead, stream)
+        except SemcacheError:
+            if self._held.get(lead.name) is held:
+                del self._held[lead.name]  # its lease runs out, which tells those who follow
+        finally:
+            forget = functools.partial(flights.forget_chunks, self._db, lead)
+            asyncio.get_running_loop().call_later(KEPT, lambda: self._background.spawn(forget()))
+
+    async def _ask(self, cache: CacheRow, held: Held, exact_key: bytes, since: float, patience: float) -> Place | None:
         """None where the database cannot say."""
         work = self._background.spawn(
             flights.acquire(
                 self._db,
                 cache,
-                name=name,
-                holder=self._holder,
+                held.lead,
                 seconds=self._duration,
                 exact_key=exact_key,
                 since=since + LONGEST_STORE,
+                form=held.stream.form if held.stream else None,
             )
         )
         if not await finished(work, patience) or work.exception() is not None:
             return None
         place = work.result()
         if place.leads:
-            self._held.add(name)
+            self._held[held.lead.name] = held
         return place
 
     async def _keep_renewing(self) -> None:
@@ -118,7 +162,7 @@ class Leadership:
             await asyncio.sleep(self._duration / RENEWALS)
             if self._held and self._db.up:
                 with contextlib.suppress(SemcacheError):
-                    await flights.renew(self._db, self._held, self._holder, self._duration)
+                    await flights.renew(self._db, [held.lead for held in self._held.values()], self._duration)
 
 
 __all__ = ["Leadership"]

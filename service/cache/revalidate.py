@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.cache.asked import Asked
 from service.cache.exchange import open_exchange
 from service.cache.keep import keep, whole_answer
-from service.cache.lead import takes_lead
+from service.cache.lead import take_place
 from service.cache.plan import Plan
 from service.cache.runtime import Runtime
 
@@ -18,7 +18,7 @@ def revalidate(runtime: Runtime, asked: Asked) -> None:
 
 
 async def _fetch(runtime: Runtime, asked: Asked, plan: Plan) -> None:
-    if not await takes_lead(runtime, asked, plan):
+    if (await take_place(runtime, asked, plan)).landed:
         return
     try:
         limit = runtime.settings.max_answer_bytes

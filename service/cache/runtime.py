@@ -99,7 +99,7 @@ def build_runtime(settings: Settings, db: Database) -> Runtime:
         settings=settings,
         db=db,
         memory=memory,
-        coherence=Coherence(db, memory, settings.lease_duration, leadership.landed),
+        coherence=Coherence(db, memory, settings.lease_duration, leadership.heard),
         embedder=embedder,
         cross_encoder=CrossEncoderSlot(settings),
         judging=judging,

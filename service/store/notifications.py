@@ -9,6 +9,8 @@ from psycopg import AsyncConnection, sql
 INVALIDATION = "semcache_invalidation"
 CONFIRMED = "semcache_confirmed"
 FLIGHT = "semcache_flight"
+FOLLOW = "semcache_follow"
+CHUNK = "semcache_chunk"
 
 
 async def listen(url: str, heard: Callable[[str, str], None]) -> None:
@@ -20,11 +22,11 @@ async def listen(url: str, heard: Callable[[str, str], None]) -> None:
         url, connect_timeout=2, autocommit=True, application_name="semcache listen"
     )
     async with connection:
-        for channel in (INVALIDATION, CONFIRMED, FLIGHT):
+        for channel in (INVALIDATION, CONFIRMED, FLIGHT, FOLLOW, CHUNK):
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
             heard(channel, "")
         async for notification in connection.notifies():
             heard(notification.channel, notification.payload)
 
 
-__all__ = ["CONFIRMED", "FLIGHT", "INVALIDATION", "listen"]
+__all__ = ["CHUNK", "CONFIRMED", "FLIGHT", "FOLLOW", "INVALIDATION", "listen"]

@@ -493,6 +493,19 @@ lease = Table(
     _column("confirmed", BigInteger),
 )
 
+flight_chunk = Table(
+    "flight_chunk",
+    metadata,
+    Column("tenant_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("holder", Uuid, primary_key=True),
+    Column("starts_at", BigInteger, primary_key=True, autoincrement=False),
+    _column("form", Text, null=True),
+    _column("head", JSONB, null=True),
+    _column("piece", LargeBinary),
+    _column("ends", Text, null=True),
+    _at("at"),
+)
+
 vector_index = Table(
     "vector_index",
     metadata,

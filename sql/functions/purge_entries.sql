@@ -1,5 +1,5 @@
 -- Remove rows that nobody can be served any more (flushed, expired for an hour, or of a deleted cache), old log rows, and
--- what replicas have forgotten; of that the newest row stays, since it has the highest number.
+-- what replicas have forgotten (of that the newest row stays, since it has the highest number) or left when killed.
 -- Caller: the worker's task purge, again and again until it returns 0. Only a worker sees all tenants.
 -- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, p_limit log rows older than p_keep_log, p_limit invalidations.
 
@@ -76,6 +76,10 @@ begin
     delete from lease
     where (name like 'replica:%' or name like 'flight:%')
       and expires_at < now() - interval '1 hour';
+
+    delete from flight_chunk c
+    where c.at < now() - interval '1 minute'
+      and not exists (select from lease l where l.holder = c.holder and l.expires_at > now());
 
     return v_removed + v_log_rows + v_invalidations;
 end

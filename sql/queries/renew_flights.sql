@@ -1,5 +1,6 @@
 -- Keep the lead of every flight that this replica still has.
-update semcache.lease
+update semcache.lease l
 set expires_at = clock_timestamp() + make_interval(secs => %(seconds)s)
-where name = any (%(names)s)
-  and holder = %(holder)s
+from unnest(%(names)s::text[], %(holders)s::uuid[]) as held (name, holder)
+where l.name = held.name
+  and l.holder = held.holder

@@ -240,7 +240,7 @@ async def test_replicas_that_waited_for_nothing_ask_at_once(upstream: FakeUpstre
         await reached(upstream, "sail loft")
         tasks += [asyncio.create_task(asker.ask(chat("What is in the sail loft?"))) for asker in (two, three)]
         async with asyncio.timeout(20):
-            while not all(s.runtime.leadership._landings for s in services[1:]):  # noqa: ASYNC110 - nothing tells of it
+            while not all(s.runtime.leadership._news for s in services[1:]):  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.01)
         first.set()
         await reached(upstream, "sail loft", 3)
