@@ -154,8 +154,8 @@ class Settings(BaseSettings):
     stream_silence: float = Field(
         10.0,
         gt=0,
-        description="longest wait of a stream for the same call of another replica, whose bytes it cannot get as they "
-        "come; then it makes its own",
+        description="longest wait of a stream for the first byte of the same call of another replica; then it makes "
+        "its own",
     )
     flight_lease: float = Field(
         2.0, gt=0, le=60, description="how long other replicas wait for one that died while it asked the model"

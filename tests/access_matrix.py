@@ -152,9 +152,9 @@ def fill(own: Session, worker: Session) -> None:
     )
     own.call("create_key", tenant_id=own.tenant_id, key_hash=key("k"), hint="k")
     own.rows(
-        "insert into flight_chunk (tenant_id, holder, starts_at, piece) values (%(tenant_id)s, %(id)s, 0, '') returning 1",
+        "insert into flight_chunk (tenant_id, holder, starts_at, piece)"
+        " values (%(tenant_id)s, gen_random_uuid(), 0, '') returning 1",
         tenant_id=own.tenant_id,
-        id=uuid4(),
     )
     own.call("renew_lease", name="replica:x", holder=uuid4(), seconds=60.0, confirmed=None)
     own.cache()

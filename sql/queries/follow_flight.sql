@@ -1,4 +1,5 @@
--- The lead whose stream is shown for those who follow a flight; none: the replica that leads is asked to show it.
+-- The lead whose stream is shown for those who follow a flight; none: the replica that leads is asked to show it. One
+-- that has ended is for those who followed it while it came, and for others once it is stored.
 with shown as (
     select c.holder
     from semcache.lease l
@@ -8,6 +9,13 @@ with shown as (
       and c.tenant_id = %(tenant_id)s
       and c.starts_at = 0
       and c.form = %(form)s
+      and not exists (
+          select
+          from semcache.flight_chunk e
+          where e.tenant_id = c.tenant_id
+            and e.holder = c.holder
+            and e.ends is not null
+      )
 )
 select
     (select holder from shown) as stream,

@@ -12,6 +12,10 @@ select now() - age * interval '1 day', %(tenant_id)s, %(cache_id)s, 'miss', 'no_
 from unnest(%(ages)s::int[]) age
 returning 1
 """
+CHUNK = (
+    "insert into semcache.flight_chunk (tenant_id, holder, starts_at, piece, at)"
+    " values (%(tenant_id)s, %(id)s, 0, %(piece)s, now() - %(ago)s) returning 1"
+)
 LEASE = "insert into semcache.lease (name, holder, expires_at) values (%(name)s, %(id)s, now() - %(ago)s) returning 1"
 
 
@@ -76,6 +80,16 @@ def test_leases_of_replicas_long_gone_go(app: Session, worker: Session) -> None:
     purge(worker)
     left = {row["name"] for row in worker.rows("select name from semcache.lease")}
     assert left == {"replica:new", "other:old"}
+
+
+def test_what_a_dead_replica_has_shown_goes(app: Session, worker: Session) -> None:
+    lives = uuid4()
+    app.rows(LEASE, name="flight:x", id=lives, ago=timedelta(minutes=-1))
+    for piece, holder, ago in (("under way", lives, 10), ("read to its end now", uuid4(), 0), ("left", uuid4(), 10)):
+        app.rows(CHUNK, tenant_id=app.tenant_id, id=holder, piece=piece.encode(), ago=timedelta(minutes=ago))
+    purge(worker)
+    left = {bytes(row["piece"]) for row in worker.rows("select piece from semcache.flight_chunk")}
+    assert left == {b"under way", b"read to its end now"}
 
 
 def test_no_request_is_waited_for(app: Session, worker: Session) -> None:
