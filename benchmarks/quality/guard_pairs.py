@@ -20,6 +20,7 @@ MUST_MISS = (
     "hardneg_gsm8k_number",
     "hardneg_svamp",
 )
+_SHOWN = 0.001  # the share of true pairs from which a guard is named
 _RELEVANT = 0.75  # pairs below this similarity no policy would look at
 
 
@@ -35,6 +36,13 @@ class MustMiss:
     plain_threshold: float
     plain: int
 
+    def line(self) -> str:
+        times = f"{self.plain / self.guarded:.0f} times fewer" if self.guarded else "none left"
+        return (
+            f"{self.name:28s} {self.different:5d} different; true hits {self.true_hits:6.1%}; with guards "
+            f"{self.guarded:4d}, plain at {self.plain_threshold:.3f} {self.plain:5d}: {times}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rejections:
@@ -44,6 +52,10 @@ class Rejections:
     pairs: int
     any: float
     by_guard: dict[str, float]
+
+    def line(self) -> str:
+        guards = ", ".join(f"{guard} {share:.1%}" for guard, share in self.by_guard.items() if share >= _SHOWN)
+        return f"{self.name:28s} {self.pairs:5d} pairs, any {self.any:6.1%}: {guards}"
 
 
 def _fired(pair: Pair) -> list[Guard]:

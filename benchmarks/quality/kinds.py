@@ -53,6 +53,13 @@ class KindRow:
     false: float
     false_interval: tuple[float, float]
 
+    def line(self) -> str:
+        how = "plain keys" if self.threshold is None else f"vectors at {self.threshold}{' with guards' * self.guards}"
+        return (
+            f"{self.kind:9s} {self.asked:6d} asked  {how:28s} hits {self.hit_rate:6.1%}  right {self.right_rate:6.1%}  "
+            f"false per hit {self.false:6.2%} [{self.false_interval[0]:.2%}, {self.false_interval[1]:.2%}]"
+        )
+
 
 def measure() -> list[KindRow]:
     groups = _groups()
@@ -149,15 +156,7 @@ def _row(kind: Kind, threshold: float | None, guards: bool, asked: list[Asked], 
     )
 
 
-def show(rows: list[KindRow]) -> None:
-    print("\nquestions that come again: hits, and how many of them were wrong (95 %)")
-    for row in rows:
-        how = "plain keys" if row.threshold is None else f"vectors at {row.threshold}{' with guards' * row.guards}"
-        print(
-            f"  {row.kind:9s} {row.asked:6d} asked  {how:28s} hits {row.hit_rate:6.1%}  right {row.right_rate:6.1%}  "
-            f"false per hit {row.false:6.2%} [{row.false_interval[0]:.2%}, {row.false_interval[1]:.2%}]"
-        )
-
-
 if __name__ == "__main__":
-    show(measure())
+    print("questions that come again: hits, and how many of them were wrong (95 %)")
+    for row in measure():
+        print(row.line())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from benchmarks.quality.data import Request
 from benchmarks.quality.data import stream as read_stream
 from benchmarks.quality.figures import Figures, figures
 from benchmarks.quality.policies import Labels, Learned, SecondStage, Static, Texts, observe
@@ -21,6 +23,7 @@ THRESHOLDS = [round(0.6 + 0.005 * i, 3) for i in range(80)]
 RATES = (0.01, 0.03, 0.05)
 BUDGETS = tuple(Budget(rate, per) for per in (Per.SERVED_HIT, Per.SEMANTIC_HIT) for rate in RATES)
 LEVELS = ("static", "static + blocking guards", "static + guards")
+DELTAS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)  # wrong answers per request that are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,15 @@ class Bench:
         self.stream = Stream(read_stream(name), name)
         self.texts = Texts(self.stream, compare_answers=compare_answers)
         self.half = len(self.stream.requests) // 2
+        self.sources = sorted({r.source for r in self.stream.requests})
         self.shadow = replay(self.stream, never)
         self.best = replay(self.stream, perfect(self.stream), live_from=self.half)
         self.observations, _ = self.observe()
         self.trained = cache(self._trained)
+        self.learned = cache(self._learned)
+        self.static_figures = cache(self._static_figures)
+        self.tried = cache(self._tried)
+        self.verified_figures = cache(self._verified_figures)
 
     def observe(self, *, without: str = "") -> tuple[list[Observation], Labels]:
         """What the first half, as a shadow, gives to learn from."""
@@ -81,14 +89,25 @@ class Bench:
     def static(self, level: int, budget: Budget, *, without: str = "") -> Row:
         """A cut for the budget from the shadow of the first half, as an operator would choose it."""
         cut = next((t for t in THRESHOLDS if self._shadow_rate(t, level, budget.per, without) <= budget.rate), None)
-        decide = Static(self.texts, cut if cut is not None else 1.1, level)
-        steps = replay(self.stream, decide, live_from=self.half)
-        return Row(LEVELS[level] + _left_out(without), budget.rate, budget.per.value, cut, self.measure(steps))
+        found = self.static_figures(level, cut if cut is not None else 1.1)
+        return Row(LEVELS[level] + _left_out(without), budget.rate, budget.per.value, cut, found)
 
-    def sweep(self, level: int, thresholds: Iterable[float]) -> Iterable[Row]:
-        for threshold in thresholds:
-            steps = replay(self.stream, Static(self.texts, threshold, level), live_from=self.half)
-            yield Row(LEVELS[level], None, "", threshold, self.measure(steps))
+    def in_hindsight(self, level: int, budget: Budget) -> Row:
+        """The lowest cut that kept the budget on the second half, which nobody can know before."""
+
+        def kept(threshold: float) -> bool:
+            return _rate(self.static_figures(level, threshold), budget.per) <= budget.rate
+
+        at = bisect_left(THRESHOLDS, True, key=kept)
+        cut = THRESHOLDS[at] if at < len(THRESHOLDS) else None
+        found = self.static_figures(level, cut if cut is not None else 1.1)
+        return Row(f"{LEVELS[level]}, in hindsight", budget.rate, budget.per.value, cut, found)
+
+    def sweep(self, level: int, thresholds: Iterable[float]) -> list[Row]:
+        return [Row(LEVELS[level], None, "", t, self.static_figures(level, t)) for t in thresholds]
+
+    def _static_figures(self, level: int, threshold: float) -> Figures:
+        return self.measure(replay(self.stream, Static(self.texts, threshold, level), live_from=self.half))
 
     def _shadow_rate(self, threshold: float, level: int, per: Per, without: str) -> float:
         """False hits of a threshold over the shadow of the first half."""
@@ -102,7 +121,7 @@ class Bench:
                 false += chosen is not None and chosen.answer != step.request.answer
         return false / hits if hits else 0.0
 
-    def learned(self, kind: str, budget: Budget, *, without: str = "") -> tuple[Row, list[Step]]:
+    def _learned(self, kind: str, budget: Budget, without: str = "") -> tuple[Row, list[Step]]:
         """`without`: a source that the training does not see."""
         policy = self.policy(kind, budget, without)
         steps = replay(self.stream, policy, live_from=self.half, on_store=policy.stored)
@@ -123,30 +142,51 @@ class Bench:
         return Learned(self.texts, calibration, labels)
 
     def verified(self, delta: float, *, pooled: bool) -> Row:
-        """The bound is per request, so it stands in a row of its own kind. Exploring feeds the fits all along."""
-        policy = _Verified(self, delta, pooled=pooled)
-        steps = policy.run()
-        return Row(f"verified ({'pooled' if pooled else 'per entry'})", delta, "request", None, self.measure(steps))
+        """What it promises itself: wrong answers per request. Exploring feeds the fits all along."""
+        return Row(_verified_name(pooled), delta, "request", None, self.verified_figures(delta, pooled))
+
+    def verified_within(self, budget: Budget, *, pooled: bool) -> Row:
+        """The largest promise that kept the budget in the second quarter, with what it came to in the second half."""
+        kept = [d for d in DELTAS if _rate(self.tried(d, pooled), budget.per) <= budget.rate]
+        found = self.verified_figures(kept[-1], pooled) if kept else self.measure(self.shadow)
+        return Row(_verified_name(pooled), budget.rate, budget.per.value, kept[-1] if kept else None, found)
+
+    def _tried(self, delta: float, pooled: bool) -> Figures:
+        quarter = self.half // 2
+        steps = _Verified(self, delta, pooled=pooled, live_from=quarter).run(self.stream.requests[: self.half])
+        return figures(*(run[quarter : self.half] for run in (steps, self.shadow, self.best)))
+
+    def _verified_figures(self, delta: float, pooled: bool) -> Figures:
+        return self.measure(_Verified(self, delta, pooled=pooled, live_from=self.half).run(self.stream.requests))
 
 
 def _left_out(source: str) -> str:
     return f" without {source}" if source else ""
 
 
-class _Verified:
-    """vCache's loop: the first half only explores; a prompt whose candidate was right becomes its alias, no entry."""
+def _verified_name(pooled: bool) -> str:
+    return f"verified ({'pooled' if pooled else 'per entry'})"
 
-    def __init__(self, bench: Bench, delta: float, *, pooled: bool) -> None:
-        self.bench, self.delta, self.pooled = bench, delta, pooled
+
+def _rate(found: Figures, per: Per) -> float:
+    return (found.false_per_served if per is Per.SERVED_HIT else found.false_per_semantic).value
+
+
+class _Verified:
+    """vCache's loop: before `live_from` it only explores; a prompt whose candidate was right becomes its alias, no
+    entry."""
+
+    def __init__(self, bench: Bench, delta: float, *, pooled: bool, live_from: int) -> None:
+        self.bench, self.delta, self.pooled, self.live_from = bench, delta, pooled, live_from
         self.labels: dict[str, list[tuple[float, bool]]] = defaultdict(list)
         self.fits: dict[str, tuple[int, Fit | None]] = {}
         self.draws = random.Random(0)
 
-    def run(self) -> list[Step]:
+    def run(self, requests: Sequence[Request]) -> list[Step]:
         stored: dict[int, str] = {}
         aliases: dict[int, str] = {}
         steps = []
-        for at, request in enumerate(self.bench.stream.requests):
+        for at, request in enumerate(requests):
             text = self.bench.stream.at[request.text]
             known = stored.get(text) or aliases.get(text)
             if known is not None:
@@ -167,9 +207,9 @@ class _Verified:
             candidates,
             fits=lambda c: self._fit("" if self.pooled else c.entry_id),
             delta=self.delta,
-            draw=self.draws.random() if at >= self.bench.half else 0.0,
+            draw=self.draws.random() if at >= self.live_from else 0.0,
         )
-        if decision.ruling is Ruling.HIT and decision.candidate and at >= self.bench.half:
+        if decision.ruling is Ruling.HIT and decision.candidate and at >= self.live_from:
             return decision.candidate.answer, False
         if decision.candidate is None:
             return None, False

@@ -101,6 +101,8 @@ _NONE: frozenset[str] = frozenset()
 @lru_cache(maxsize=65536)
 def by_affix(a: str, b: str) -> bool:
     """Whether one word is the other denied or reversed by an affix: unsafe/safe, disable/enable, careless/careful."""
+    if a[-_MIN_REST:] != b[-_MIN_REST:] and a[:_MIN_REST] != b[:_MIN_REST]:
+        return False  # which is so of nearly all pairs: what the affix leaves is the same
     return _affixed(a, b) or _affixed(b, a)
 
 

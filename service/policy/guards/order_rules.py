@@ -170,6 +170,3 @@ def question(c: Contrast) -> Finding:
         same = c.query.content == c.stored.content and len(c.query.frame) == len(c.stored.frame)
         return (Outcome.GRAY, show(a, b)) if same else None
     return (Outcome.BLOCK, show(a, b)) if c.alike >= MOSTLY else None
-
-
-_OPEN_QUESTIONS = frozenset({"what", "how", WHETHER})
