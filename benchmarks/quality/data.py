@@ -51,6 +51,8 @@ class Request:
 
 @cache
 def rows(name: str) -> list[dict[str, Any]]:
+    if not DATA.is_dir():
+        sys.exit(f"There is no folder {DATA}: name that of the labelled files in SEMCACHE_BENCH_DATA.")
     with (DATA / f"{name}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

@@ -26,13 +26,11 @@ Finding = tuple[Outcome, str] | None
 class Contrast:
     """Both sides with what stands on one of them only; `alike` is the share of content words that both have."""
 
-    __slots__ = ("alike", "frame_query", "frame_stored", "query", "query_only", "shared", "stored", "stored_only")
+    __slots__ = ("alike", "query", "query_only", "shared", "stored", "stored_only")
 
     def __init__(self, query: Features, stored: Features) -> None:
         self.query, self.stored = query, stored
         self.query_only, self.stored_only = apart(query.content, stored.content)
-        relations, others = ([w for w in side.frame if w != "_"] for side in (query, stored))
-        self.frame_query, self.frame_stored = apart(relations, others)
         self.shared = len(query.content) - len(self.query_only)
         longest = max(len(query.content), len(stored.content))
         self.alike = self.shared / longest if longest else 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, show
+from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
 from service.policy.guards.features import Features
 from service.policy.guards.lexicon import NEGATORS, PRESENT, PRESENT_CHINESE
 from service.policy.guards.negation import CLAUSE, INABILITY, KNOWLEDGE
@@ -77,13 +77,16 @@ def _asks_for_help(features: Features) -> bool:
 
 
 def opposites(c: Contrast) -> Finding:
-    stored = [*c.stored_only, *_negators(c.frame_stored)]
-    negated = bool(_negators(c.frame_query)) != bool(_negators(c.frame_stored))
-    for a in [*c.query_only, *_negators(c.frame_query)]:
+    relations, others = ([w for w in side.frame if w != "_"] for side in (c.query, c.stored))
+    here, there = apart(relations, others)
+    denying, denied = _negators(here), _negators(there)
+    stored = [*c.stored_only, *denied]
+    negated = bool(denying) != bool(denied)
+    for a in [*c.query_only, *denying]:
         for b in opposites_of(a).intersection(stored):
             may_agree = negated and a in c.query_only and b in c.stored_only  # what is not open may be closed
             return (Outcome.GRAY if may_agree else Outcome.BLOCK), show([a], [b])
-    here, there = ([w for w in side if w not in _LINKS] for side in (c.frame_query, c.frame_stored))
+    here, there = ([w for w in side if w not in _LINKS] for side in (here, there))
     if len(here) == len(there) == 1 and c.alike >= MOSTLY and stem(there[0]) in opposites_of(stem(here[0])):
         return Outcome.BLOCK, show(here, there)
     return None
@@ -131,8 +134,9 @@ def _initials(a: Sequence[str], b: Sequence[str]) -> bool:
 
 def moment(c: Contrast) -> Finding:
     """Both ask about the moment at which they are asked, and that of the stored one has passed."""
-    a, b = _moments(c.query), _moments(c.stored)
-    if not a or not b or c.query.cased == c.stored.cased:
+    a = _moments(c.query)
+    b = _moments(c.stored) if a and c.query.cased != c.stored.cased else []
+    if not b:
         return None
     return Outcome.GRAY, show(a, [f"{word} then" for word in b])
 
