@@ -87,22 +87,24 @@ def signals(
     """The signals of each candidate; None for one that a guard blocks, which counts as no neighbour at all."""
     open_ = [i for i, found in enumerate(verdicts) if all(v.outcome is not Outcome.BLOCK for v in found)]
     neighbours = [candidates[i] for i in open_]
+    sides = (query.features, *(n.features for n in neighbours))
+    weights = {word: frequencies.weight(word) for side in sides for word in side.content}
     found: list[Signals | None] = [None] * len(candidates)
     for rank, i in enumerate(open_):
-        found[i] = _signals(query, neighbours, rank, verdicts[i], frequencies)
+        found[i] = _signals(query, neighbours, rank, verdicts[i], weights)
     return found
 
 
 def _signals(
-    query: Query, neighbours: Sequence[Candidate], rank: int, verdicts: Sequence[Verdict], frequencies: Frequencies
+    query: Query, neighbours: Sequence[Candidate], rank: int, verdicts: Sequence[Verdict], weights: Mapping[str, float]
 ) -> Signals:
     candidate = neighbours[rank]
     supporters = [n for n in neighbours if n.answer == candidate.answer]
     other = max((n.similarity for n in neighbours if n.answer != candidate.answer), default=FLOOR)
     contrast = Contrast(query.features, candidate.features)
-    query_only = [frequencies.weight(w) for w in contrast.query_only]
-    stored_only = [frequencies.weight(w) for w in contrast.stored_only]
-    whole = sum(frequencies.weight(w) for w in query.features.content)
+    query_only = [weights[w] for w in contrast.query_only]
+    stored_only = [weights[w] for w in contrast.stored_only]
+    whole = sum(weights[w] for w in query.features.content)
     total = whole + sum(stored_only)
     gray = [v.guard for v in verdicts if v.outcome is Outcome.GRAY]
     return Signals(
