@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -15,6 +16,7 @@ from service.cache.directory import OpenCache, reopen_cache
 from service.cache.embedding import UNREAD
 from service.cache.lines import take_line, to_line
 from service.cache.runtime import Runtime
+from service.ending import end
 from service.errors import Code, SemcacheError
 from service.identity.conversation import semantic_text
 from service.store import jobs
@@ -25,6 +27,7 @@ from service.store.tenants import Tenant
 from service.store.text import from_columns
 
 LEASE_SECONDS = 60.0
+RENEWALS = 3
 BATCH = 100
 BATCH_SECONDS = 5.0
 PAGE = 500
@@ -70,10 +73,11 @@ async def written(runtime: Runtime, cache: OpenCache, job_id: UUID) -> AsyncGene
 
 
 async def work(runtime: Runtime, claimed: Claimed, holder: UUID) -> None:
-    """Do the batch that was claimed and note it.
+    """Do the batch that was claimed and note it; it stays ours for as long as that takes.
 
     Raises: SemcacheError, one of PASSING; the batch is anybody's again when its lease has run out.
     """
+    renewing = asyncio.create_task(_keep_renewing(runtime, claimed, holder))
     try:
         cache = await reopen_cache(runtime, Tenant(claimed.tenant_id, claimed.tenant), claimed.cache)
         batch = await _KINDS[claimed.kind](runtime, cache, claimed)
@@ -87,7 +91,16 @@ async def work(runtime: Runtime, claimed: Claimed, holder: UUID) -> None:
         rule = f"it met a fault of this release: {type(error).__name__}"
         await jobs.end(runtime.db, claimed.tenant_id, claimed.job_id, "failed", rule)
         return
+    finally:
+        await end([renewing])
     await jobs.advance(runtime.db, claimed, holder, batch)
+
+
+async def _keep_renewing(runtime: Runtime, claimed: Claimed, holder: UUID) -> None:
+    while True:
+        await asyncio.sleep(LEASE_SECONDS / RENEWALS)
+        with contextlib.suppress(SemcacheError):
+            await jobs.renew(runtime.db, claimed, holder, LEASE_SECONDS)
 
 
 async def _import(runtime: Runtime, cache: OpenCache, claimed: Claimed) -> Batch:

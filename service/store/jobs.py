@@ -84,6 +84,13 @@ async def claim(
     return Claimed(**row) if row else None
 
 
+async def renew(db: Database, claimed: Claimed, holder: UUID, seconds: float) -> None:
+    """Keep a batch for so long from now on, unless another has taken it."""
+    values = {"tenant_id": claimed.tenant_id, "job_id": claimed.job_id, "holder": holder, "seconds": seconds}
+    async with db.tenant(claimed.tenant_id) as connection:
+        await connection.execute(query("renew_job"), values)
+
+
 async def advance(db: Database, claimed: Claimed, holder: UUID, batch: Batch) -> bool:
     """Note a batch; False, and nothing is noted, where another has taken it or the job was cancelled."""
     async with db.tenant(claimed.tenant_id, bulk=True) as connection:
@@ -172,6 +179,7 @@ __all__ = [
     "get",
     "lines",
     "page",
+    "renew",
     "to_embed",
     "to_export",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import Callable
@@ -232,6 +233,31 @@ async def test_a_batch_whose_lease_ran_out_counts_once(service: Service, worker:
     await jobs.work(service.runtime, second, quick)
     await jobs.work(service.runtime, first, slow)
     assert (look(cache, job)["done"], len(exported(cache, job))) == (2, 2)
+
+
+async def test_the_lease_of_a_slow_batch_is_renewed(
+    service: Service, worker: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = new_cache(service.http)
+    job = ask_for(cache, "export")
+    holder = uuid4()
+    claimed = await store.claim(worker, holder, 60)
+    assert claimed is not None
+
+    async def slow(*_: object) -> store.Batch:
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+            await connection.execute("update semcache.job set leased_until = now()")
+            renewed = "select from semcache.job where leased_until > now() + interval '50 s'"
+            async with asyncio.timeout(20):
+                while (await connection.execute(renewed)).rowcount == 0:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.01)
+        assert await store.claim(worker, uuid4(), 60) is None
+        return store.Batch(None, ended=True)
+
+    monkeypatch.setattr(jobs, "RENEWALS", 1000)
+    monkeypatch.setitem(jobs._KINDS, "export", slow)
+    await jobs.work(service.runtime, claimed, holder)
+    assert look(cache, job)["state"] == "done"
 
 
 async def test_entries_get_vectors_of_another_embedder(database_url: str, worker: Database) -> None:
