@@ -17,7 +17,8 @@ from service.policy.guards.words import related, stem
 _LITERAL = "#@$"
 _SLOT = 2
 _LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
-_BEFORE_CLAIM = AUXILIARIES | {"i", "we", "he", "she", "they", "it"}
+_SUBJECTS = frozenset({"i", "we", "he", "she", "they", "it"})
+_BEFORE_CLAIM = AUXILIARIES | _SUBJECTS
 _ABLE = frozenset({("i", "can"), ("we", "can"), ("i", "could"), ("we", "could")})
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
 _NEGATED_ALIKE = 0.75
@@ -47,11 +48,13 @@ def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
 
 
 def _claims(knowledge: str, features: Features) -> bool:
-    """Whether a text states that something is known or seen; who asks for it has it not either."""
-    if features.question or features.negated:
+    """Whether a text states that something is known or seen; who asks for it has it not either, unless the question
+    is what is known: I know how to do it."""
+    if features.negated:
         return False
     words = [word.lower() for word in features.cased]
-    return any(stem(word) == knowledge and before in _BEFORE_CLAIM for before, word in pairwise(words))
+    claims, subjects = (words[:2], _SUBJECTS) if features.question else (words, _BEFORE_CLAIM)
+    return any(stem(word) == knowledge and before in subjects for before, word in pairwise(claims))
 
 
 def _claims_ability(features: Features) -> bool:

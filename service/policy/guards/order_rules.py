@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from service.policy.guards import lexicon as lx
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
@@ -23,6 +24,7 @@ _REVERSED = frozenset(
     )
     for pair in ((a, b), (b, a))
 )
+_BEING = frozenset({"be", "am", "is", "are", "was", "were", "been", "being"})
 _CROSSING = frozenset({"from", "than", "before", "after", "behind"})
 _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
 # Verbs whose past participle is their dictionary form.
@@ -115,13 +117,24 @@ def _coordinated(frame: Sequence[str], first: int, last: int) -> bool:
 
 
 def _passive(c: Contrast) -> Finding:
-    """Active here and passive there with the words in one order: doer and done-to changed places."""
-    if c.query_only or c.stored_only or len(c.query.content) < 2:
+    """Active here and passive there with the words in one order: doer and done-to changed places. Without a doer that
+    is named it may be one event: it closed, it was closed."""
+    if c.query.content != c.stored.content:
         return None
-    by_here, by_there = (any(r.startswith("by:") for r in side) for side in (c.query.roles, c.stored.roles))
-    if by_here == by_there or c.query.content != c.stored.content:
-        return None
-    return Outcome.BLOCK, "active ≠ passive, same order"
+    by_here, by_there = (any(r.startswith("by:") for r in side.roles) for side in (c.query, c.stored))
+    if by_here != by_there and len(c.query.content) > 1:
+        return Outcome.BLOCK, "active ≠ passive, same order"
+    turned = _suffered(c.query, c.stored) or _suffered(c.stored, c.query)
+    return (Outcome.GRAY, f"{turned} ≠ {turned} (passive)") if turned else None
+
+
+def _suffered(active: Features, passive: Features) -> str:
+    """What is done on one side, and done to somebody or something on the other: who eats, who is eaten."""
+    words, others = ([w.lower() for w in side.cased] for side in (passive, active))
+    if active.frame != passive.frame or not lx.PASSIVE_AUXILIARIES.isdisjoint(others):
+        return ""
+    done = (stem(w) for be, w in pairwise(words) if be in _BEING and stem(w) != w and not w.endswith(("ing", "s")))
+    return next((word for word in done if word in active.content), "")
 
 
 def comparison(c: Contrast) -> Finding:

@@ -16,6 +16,7 @@ APART = [
     (Guard.ORDINALS, "Who was the first king?", "Who was the last king?"),
     (Guard.NEGATION, "I remember the code", "I can't remember the code"),
     (Guard.NEGATION, "We know the rules", "We don't know the rules"),
+    (Guard.NEGATION, "I know how to skate", "I don't know how to skate"),
     (Guard.VERSIONS, "What is new in version 3.1?", "What is new in version 3.10?"),
     (Guard.IDENTIFIERS, "Where is parcel ZX-4411?", "Where is parcel ZX-4114?"),
     (Guard.IDENTIFIERS, "What does grep -v do?", "What does grep -V do?"),
@@ -47,6 +48,8 @@ APART = [
     (Guard.ORDER, "Does Tom trust Ben?", "Does Ben trust Tom?"),
     (Guard.ORDER, "Did the dog chase the cat?", "Was the dog chased by the cat?"),
     (Guard.ORDER, "Does Tom need Ben?", "Is Tom needed by Ben?"),
+    (Guard.ORDER, "The trout was eaten", "The trout ate"),
+    (Guard.ORDER, "Who was invited?", "Who invited?"),
     (Guard.COMPARISON, "Which river is longer?", "Which river is shorter?"),
     (Guard.COMPARISON, "Which of the rivers is more salty?", "Which of the rivers is most salty?"),
     (Guard.ASPECT, "Is Ben a pilot?", "Did Ben use to be a pilot?"),
@@ -121,6 +124,7 @@ ALIKE = [
     ("I didn't get the correct rate for cash at the bank", "When I got cash at the bank the rate was odd"),
     ("I can't remember where the key is", "Do you remember where the key is"),
     ("How long does the first match last?", "How long will the first match last?"),
+    ("Has the parcel arrived?", "Is the parcel arriving?"),
     ("How do I prune a rose?", "How can I prune a rose?"),
     ("When did the fair take place?", "When did the fair happen?"),
     ("What is the weather today?", "What is the weather today?"),
@@ -190,6 +194,7 @@ def test_what_may_be_the_same_is_gray():
     assert fired("Signed on 01/02/2024", "Signed on 2024-02-01") == {Guard.DATES: Outcome.GRAY}
     assert fired("How do you bake bread?", "How is bread baked?") == {Guard.ORDER: Outcome.GRAY}
     assert fired("How do I reset my phone?", "How do I get my phone reset?") == {Guard.ORDER: Outcome.GRAY}
+    assert fired("The shop was closed early", "The shop closed early") == {Guard.ORDER: Outcome.GRAY}
     assert fired("Is the dog chasing a cat?", "Does the cat chase a dog?") == {Guard.ORDER: Outcome.BLOCK}
     assert fired("Signed on 01/13", "Signed on 13/01") == {Guard.DATES: Outcome.GRAY}
     assert fired("Return it within 14", "Return it within 2 weeks") == {Guard.NUMBERS: Outcome.GRAY}
