@@ -308,7 +308,9 @@ class EntryPage(View):
 class EntryChange(Body):
     model_config = example({"pinned": True, "tags": ["reviewed"]})
 
-    ttl_millis: TtlMillis | None = Field(None, description="counts from now; null: it does not expire any more")
+    ttl_millis: TtlMillis | None = Field(
+        None, description="counts from now; null: for ever; cut to the policy's maxTtlMillis"
+    )
     tags: Tags | None = None
     pinned: bool | None = None
     quarantined: bool | None = None

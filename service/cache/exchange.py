@@ -51,7 +51,7 @@ class Exchange:
         self._call, self._response, self._room = call, response, max_bytes
         self._begun = self._ended = begun
         self.head = Head(response.status, response.headers, response.streams)
-        self._parser, self._assembler = Parser(), StreamAssembler(call.endpoint, _choices(call))
+        self._parser, self._assembler = Parser(), StreamAssembler(call.endpoint, _expected(call))
         self._body: list[bytes] = []
         self.answer: Answer | None = None
         self.incomplete: str | None = "stream_cut"
@@ -102,7 +102,8 @@ class Exchange:
             self._assembler.end()
             self.answer, self.incomplete = self._assembler.answer, self._assembler.incomplete
         else:
-            self.answer = from_raw(self._call.endpoint, b"".join(self._body))
+            answer = from_raw(self._call.endpoint, b"".join(self._body))
+            self.answer = answer if answer and len(answer.items) >= _expected(self._call) else None
             self.incomplete = None if self.answer else "answer_malformed"
 
     def _end_span(self) -> None:
@@ -164,11 +165,14 @@ async def _send(client: UpstreamClient, call: Call, content: bytes) -> UpstreamR
     )
 
 
-def _choices(call: Call) -> int:
-    n, prompt = call.fields.get("n"), call.fields.get("prompt")
+def _expected(call: Call) -> int:
+    """How many choices or vectors a whole answer has at least."""
+    if call.endpoint == "responses":
+        return 0
+    n, given = call.fields.get("n"), call.fields.get("input" if call.endpoint == "embeddings" else "prompt")
     each = n if isinstance(n, int) and n > 0 else 1
-    prompts = prompt if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list) else [prompt]
-    return each * len(prompts)
+    texts = given if isinstance(given, list) and given and isinstance(given[0], str | list) else [given]
+    return each * len(texts)
 
 
 def _measured(metrics: dict[str, Any]) -> float | None:

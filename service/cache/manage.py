@@ -93,13 +93,15 @@ async def delete_entries(runtime: Runtime, cache: OpenCache, which: Filter, *, d
 
 
 async def change_entry(runtime: Runtime, cache: OpenCache, entry_id: UUID, change: Change) -> None:
-    """Raises: SemcacheError(ENTRY_NOT_FOUND)."""
+    """A lifetime is cut to the policy's longest. Raises: SemcacheError(ENTRY_NOT_FOUND)."""
+    sets_ttl = change.clear_ttl or change.ttl_ms is not None
+    ttl_ms = cache.policy.cut_ttl(change.ttl_ms) if sets_ttl else None
     invalidation = await entries.change(
         runtime.db,
         cache.row,
         entry_id,
-        ttl_ms=change.ttl_ms,
-        clear_ttl=change.clear_ttl,
+        ttl_ms=ttl_ms,
+        clear_ttl=sets_ttl and ttl_ms is None,
         tags=change.tags,
         pinned=change.pinned,
         quarantined=change.quarantined,

@@ -201,7 +201,10 @@ class CachePolicy(BaseModel):
 
     def ttl(self, asked: int | None) -> int | None:
         """The lifetime in milliseconds of an entry for which this one was asked; None: for ever."""
-        wanted = asked if asked is not None else self.ttl_millis
+        return self.cut_ttl(asked if asked is not None else self.ttl_millis)
+
+    def cut_ttl(self, wanted: int | None) -> int | None:
+        """A lifetime in milliseconds, None for ever, cut to the longest one."""
         limits = [ttl for ttl in (wanted, self.max_ttl_millis) if ttl is not None]
         return min(limits, default=None)
 

@@ -53,6 +53,11 @@ class Answer:
     body: dict[str, Any]
 
     @property
+    def items(self) -> list[dict[str, Any]]:
+        """Its choices, output items or vectors."""
+        return cast("list[dict[str, Any]]", self.body[LISTS[self.endpoint]])
+
+    @property
     def model(self) -> str | None:
         """The model's name as the server spelt it."""
         return self.body.get("model")
@@ -168,10 +173,17 @@ def _has_form(endpoint: Any, body: Any) -> bool:
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return False
     if endpoint == "chat":
-        return bool(items) and all(isinstance(item.get("message"), dict) for item in items)
+        return bool(items) and all(_is_message(item.get("message")) for item in items)
     if endpoint == "completions":
         return bool(items) and all(isinstance(item.get("text"), str) for item in items)
     return endpoint == "responses" or all("embedding" in item for item in items)
+
+
+def _is_message(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    calls = value.get("tool_calls") or []
+    return isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
 
 
 def _packed(embedding: Any) -> str | None:
@@ -195,7 +207,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _texts(answer: Answer) -> Iterator[str]:
-    for item in answer.body[LISTS[answer.endpoint]]:
+    for item in answer.items:
         if answer.endpoint == "completions":
             yield item["text"]
         elif answer.endpoint == "chat":
@@ -206,15 +218,12 @@ def _texts(answer: Answer) -> Iterator[str]:
 
 
 def _calls(answer: Answer) -> Iterator[tuple[str, str]]:
-    items = answer.body[LISTS[answer.endpoint]]
     if answer.endpoint == "chat":
-        for message in (item["message"] for item in items):
-            calls = message.get("tool_calls")
-            made = [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
-            named = [c.get("function") or c.get("custom") for c in made]
+        for message in (item["message"] for item in answer.items):
+            named = [c.get("function") or c.get("custom") for c in message.get("tool_calls") or ()]
             yield from (_call(one) for one in [*named, message.get("function_call")] if isinstance(one, dict))
     elif answer.endpoint == "responses":
-        yield from (_call(item) for item in items if item.get("type") in _CALL_ITEMS)
+        yield from (_call(item) for item in answer.items if item.get("type") in _CALL_ITEMS)
 
 
 def _call(function: dict[str, Any]) -> tuple[str, str]:

@@ -371,8 +371,11 @@ def test_the_policy_bounds_the_lifetime(cache: Cache) -> None:
     assert 50_000 < bounded.look(ASKED)["data"][0]["ttlMillis"] <= 60_000
     bounded.store(ASKED, "too long", ttlMillis=1_000_000)
     assert 80_000 < bounded.look(ASKED)["data"][0]["ttlMillis"] <= 90_000
-    bounded.store(ASKED, "short", ttlMillis=10_000)
+    entry = bounded.store(ASKED, "short", ttlMillis=10_000)
     assert bounded.look(ASKED)["data"][0]["ttlMillis"] <= 10_000
+    for changed in (1_000_000, None):
+        patch(bounded, entry, ttlMillis=changed)
+        assert 80_000 < bounded.look(ASKED)["data"][0]["ttlMillis"] <= 90_000
 
 
 @pytest.mark.parametrize("bad", [0, -1, 31_556_952_001, True, 1.5, "1000", 10**30])

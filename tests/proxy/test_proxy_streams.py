@@ -109,6 +109,7 @@ async def test_a_passed_request_ends_at_the_model_when_its_client_leaves(upstrea
         ("a body that is no answer", Reply(json={"object": "list"})),
         ("a body cut short", Reply(json=chat_body("one"), headers={"content-length": "9999"})),
         ("a body by length", Reply(json=chat_body("one", finish="length"))),
+        ("a body with half a call", Reply(json=chat_body(None, finish="tool_calls", tool_calls=["half"]))),
         ("an error", Reply(status=503, json={"error": {"message": "busy"}})),
     ],
 )
@@ -139,12 +140,8 @@ async def test_a_hit_is_a_new_answer_with_the_old_usage(upstream: FakeUpstream, 
     assert int(two.headers["age"]) <= 60
 
 
-@pytest.mark.parametrize(
-    "calls", [["none"], [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]]
-)
-async def test_an_answer_that_cannot_be_streamed_is_asked_for(
-    upstream: FakeUpstream, asker: Asker, calls: list[Any]
-) -> None:
+async def test_an_answer_that_cannot_be_streamed_is_asked_for(upstream: FakeUpstream, asker: Asker) -> None:
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]
     streamed = Reply(chunks=chat_stream("A lock."))
     upstream.on("lock", Reply(json=chat_body(None, finish="tool_calls", tool_calls=calls)), streamed)
     body = chat("Where is the lock?")
@@ -209,6 +206,20 @@ async def test_responses_and_completions_are_cached_too(upstream: FakeUpstream, 
     await asker.ask(prompt, path="/v1/completions")
     got = await asker.stored(prompt, path="/v1/completions")
     assert got.json["choices"][0]["text"] == "Noon."
+
+
+async def test_an_answer_with_fewer_items_than_were_asked_for_is_asked_for_again(
+    upstream: FakeUpstream, asker: Asker
+) -> None:
+    rows = [{"index": number, "object": "embedding", "embedding": [0.5]} for number in range(2)]
+    vectors = {"object": "list", "model": "e", "usage": USAGE}
+    upstream.on("a bass drum", *(Reply(json=vectors | {"data": data}) for data in ([], rows[:1], rows)))
+    body = {"model": "e", "input": ["a bass drum", "a tin whistle"]}
+    for expected in (0, 1, 2):
+        assert len((await asker.ask(body, path="/v1/embeddings")).json["data"]) == expected
+    upstream.on("two riddles", Reply(json=chat_body("one")))
+    for _ in range(2):
+        assert (await asker.ask(chat("Tell two riddles", n=2))).cache == "MISS"
 
 
 async def test_one_stored_vector_serves_both_spellings(upstream: FakeUpstream, asker: Asker) -> None:
