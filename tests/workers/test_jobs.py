@@ -309,6 +309,43 @@ def test_a_worker_killed_in_an_import_is_followed_by_another(service: Service, d
     assert sorted(row["prompt"] for row in cache.listed()) == sorted(line["prompt"] for line in lines(400))
 
 
+def test_a_worker_killed_in_a_re_embedding_is_followed_by_another(database_url: str) -> None:
+    """Every entry gets one vector and counts once, though the batch at hand is done again."""
+    vectors = "select count(*) from semcache.embedding group by embedder_id order by embedder_id"
+    with embedding_server() as fake, psycopg.connect(database_url) as sql:
+        old = Settings(database_url=database_url, embedder="remote", embedder_url=fake.url, embedder_model="old")
+        new = {"SEMCACHE_EMBEDDER": "remote", "SEMCACHE_EMBEDDER_URL": fake.url, "SEMCACHE_EMBEDDER_MODEL": "new"}
+        with running_service(old) as service:
+            cache = Cache(service.http, "default")
+            for some in (lines(130)[:65], lines(130)[65:]):
+                assert cache.post("entries/batch", {"entries": some}).is_success
+            job = ask_for(cache, "re-embed")
+            # The worker waits in its second batch.
+            sql.execute(
+                "select from semcache.entry where entry_id = "
+                "(select entry_id from semcache.entry order by created_at, entry_id offset 119 limit 1) for update"
+            )
+            first = start("pgsemcache", "worker", "--database-url", database_url, **new)
+            with psycopg.connect(database_url, autocommit=True) as watching:
+                while watching.execute(vectors).fetchall() != [(130,), (119,)]:
+                    assert first.poll() is None
+                first.kill()
+                first.communicate()
+                watching.execute("select pg_terminate_backend(pid, 10000) from pg_locks where not granted")
+            assert (look(cache, job)["state"], look(cache, job)["done"]) == ("running", 100)
+            sql.rollback()
+            sql.execute("update semcache.task set leased_until = now()")
+            sql.execute("update semcache.job set leased_until = now()")
+            sql.commit()
+            second = start("pgsemcache", "worker", "--database-url", database_url, **new)
+            while look(cache, job)["state"] != "done":
+                assert second.poll() is None
+            second.send_signal(signal.SIGTERM)
+            second.communicate(timeout=20)
+            assert (look(cache, job)["done"], look(cache, job)["failed"]) == (130, 0)
+            assert sql.execute(vectors).fetchall() == [(130,), (130,)]
+
+
 def test_files_go_out_and_in_by_the_command_line(service: Service, database_url: str, tmp_path: Any) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text(
