@@ -105,13 +105,20 @@ async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
             await upstream.arrived.wait()
 
 
-async def followed(follower: Service, *, begun: bool) -> None:
-    """Return when it waits for another replica's call; begun: when it has had the beginning."""
+async def followed(leader: Service, follower: Service) -> str:
+    """The name of the call that one replica makes, once the other waits for it."""
+    ours, theirs = leader.runtime.leadership._held, follower.runtime.leadership._news
     async with asyncio.timeout(20):
-        while not follower.runtime.leadership._news:  # noqa: ASYNC110 - nothing tells of it
+        while not (names := [name for name in list(ours) if theirs.get(name)]):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
-        (flight,) = follower.runtime.flights._flights.values()
-        while begun and flight.head.so_far is None:  # noqa: ASYNC110 - nothing tells of it
+    return names[0]
+
+
+async def begun(follower: Service) -> None:
+    """Return when a stream of another replica has begun to come."""
+    calls = follower.runtime.flights._flights
+    async with asyncio.timeout(20):
+        while not any(flight.head.so_far for flight in list(calls.values())):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
 
 
@@ -214,7 +221,7 @@ async def test_a_stream_of_another_form_waits_for_the_stored_answer(upstream: Fa
     body = {"model": "small-chat", "temperature": 0, "input": "What is in the scullery?", "stream": True}
     async with pair.one.open(body | {"metadata": {"of": "one"}}, path="/v1/responses"):
         other = asyncio.create_task(pair.two.ask(body | {"metadata": {"of": "two"}}, path="/v1/responses"))
-        await followed(pair.services[1], begun=False)
+        await followed(*pair.services)
         gate.set()
         got = await other
     assert (got.cache, got.reason) == ("COALESCED", "landed")
@@ -271,13 +278,13 @@ async def test_who_follows_an_answer_that_is_too_large_gets_all_of_it_though_onl
     assert row[0] > 0
 
 
-@pytest.mark.parametrize("begun", [True, False], ids=["in mid-stream", "before the first byte"])
+@pytest.mark.parametrize("mid_stream", [True, False], ids=["in mid-stream", "before the first byte"])
 async def test_a_follower_that_loses_the_database(
-    upstream: FakeUpstream, start: Start, database_url: str, begun: bool
+    upstream: FakeUpstream, start: Start, database_url: str, mid_stream: bool
 ) -> None:
     gate = asyncio.Event()
     chunks = chat_stream("Lances.", usage=True)
-    upstream.on("tiltyard", Reply(chunks=chunks, gates={2 if begun else 0: gate}), Reply(chunks=chunks))
+    upstream.on("tiltyard", Reply(chunks=chunks, gates={2 if mid_stream else 0: gate}), Reply(chunks=chunks))
     body = chat("What is in the tiltyard?", stream=True)
     async with Relay(database_url) as relay:
         services = [await start(), await start(database_url=relay.url)]
@@ -287,16 +294,18 @@ async def test_a_follower_that_loses_the_database(
             leader = asyncio.create_task(one.ask(body))
             await reached(upstream, "tiltyard")
             follower = asyncio.create_task(two.ask(body))
-            await followed(services[1], begun=begun)
+            await followed(*services)
+            if mid_stream:
+                await begun(services[1])
             relay.down()
             got = (await asyncio.gather(follower, return_exceptions=True))[0]
             gate.set()
             assert (await leader).text == "Lances."
-    if begun:
+    if mid_stream:
         assert isinstance(got, httpx.RemoteProtocolError)
     else:
         assert (got.text, got.cache) == ("Lances.", "MISS")
-    assert len(asked(upstream, "tiltyard")) == (1 if begun else 2)
+    assert len(asked(upstream, "tiltyard")) == (1 if mid_stream else 2)
 
 
 async def test_a_leader_that_is_killed_in_mid_stream_breaks_it(
@@ -334,9 +343,8 @@ async def test_who_waits_looks_again_when_its_replica_begins_to_listen_anew(upst
     first = asyncio.create_task(pair.one.ask(chat("Who is in the barbican?")))
     await reached(upstream, "barbican")
     other = asyncio.create_task(pair.two.ask(chat("Who is in the barbican?")))
-    await followed(pair.services[1], begun=False)
-    leads = pair.services[1].runtime.leadership
-    ((name, before),) = leads._news.items()
+    name, leads = await followed(*pair.services), pair.services[1].runtime.leadership
+    before = leads._news.get(name)
     assert leads._task is not None
     leads._task.get_loop().call_soon_threadsafe(leads.heard, FLIGHT, "")
     async with asyncio.timeout(20):
