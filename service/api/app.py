@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api import caches, console, entries, explanations, jobs, operations, problems, statistics
 from service.api.limits import BodyLimit
@@ -24,7 +26,16 @@ problem+json (RFC 9457) with a stable `code`. A miss is 200 with an empty `data`
 """
 
 
-def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], None] | None = None) -> FastAPI:
+class App(FastAPI):
+    """With a front of ASGI middleware before all of FastAPI's, of which the proxy needs nothing."""
+
+    front: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.front(scope, receive, send)
+
+
+def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], None] | None = None) -> App:
     """The service over one database, whose schema must be current.
 
     `on_down` may start a database of ours again; it is called in a thread while the database does not answer.
@@ -40,7 +51,7 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
         finally:
             await runtime.stop()
 
-    app = FastAPI(title="pgsemcache", version=version(), description=DESCRIPTION, lifespan=lifespan)
+    app = App(title="pgsemcache", version=version(), description=DESCRIPTION, lifespan=lifespan)
     app.state.runtime = runtime
     problems.install(app)
     app.include_router(entries.router)  # first, since routes are tried in order and these are the hot ones
@@ -51,11 +62,8 @@ def create_app(settings: Settings, database_url: str, *, on_down: Callable[[], N
     app.include_router(operations.router)
     console.install(app)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
-    app.add_middleware(Proxy, runtime=runtime)
-    app.add_middleware(LocalOrigins, runtime=runtime)
-    if settings.traces:
-        app.add_middleware(Traced)
-    app.add_middleware(RequestId)
+    front: ASGIApp = LocalOrigins(Proxy(partial(FastAPI.__call__, app), runtime), runtime)
+    app.front = RequestId(Traced(front) if settings.traces else front)
     return app
 
 

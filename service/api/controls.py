@@ -62,7 +62,7 @@ def parse_controls(
         decision=source.header("x-cache-decision", _choice(_DECISIONS)),
         mode=_mode(source),
         tags=_tags(source, max_tags),
-        session_id=source.session,
+        session_id=session_name(source.headers.get("x-session-id")) or session_name(source.body.get("session_id")),
         salt=tuple((name, value) for name in _SALTS if (value := source.header(name, _text))),
         variants=source.header("helicone-cache-bucket-max-size", _bucket),
         **_reading(source),
@@ -71,6 +71,12 @@ def parse_controls(
     kept = [(name, value) for name, value in given if not _is_control(name.lower())]
     rest = {name: value for name, value in source.body.items() if name not in removed}
     return Controlled(controls, kept, rest, removed)
+
+
+def session_name(given: Any) -> str | None:
+    """The session that a caller names. The model server gets it too and is to judge it: no value is refused here, what
+    is no text counts as none, and of a long one the beginning."""
+    return given.strip()[:_LONGEST] or None if isinstance(given, str) else None
 
 
 class _Source:
@@ -94,13 +100,6 @@ class _Source:
     def field(self, name: str, rule: Callable[[str, Any], T]) -> T | None:
         value = self.body.get(name)
         return None if value is None else rule(name, value)
-
-    @property
-    def session(self) -> str | None:
-        """By the header, else by the body. Both go on to the model server, which is to judge them: no value is refused
-        here, what is no text counts as none, and of a long one the beginning."""
-        value = self.headers.get("x-session-id", "").strip() or self.body.get("session_id")
-        return value[:_LONGEST] if isinstance(value, str) else None
 
     def cache(self, name: str, rule: Callable[[str, Any], T]) -> T | None:
         value = self._cache.get(name)
@@ -269,4 +268,4 @@ def _refuse(name: str, rule: str) -> NoReturn:
     raise SemcacheError(Code.INVALID_DATA, f"The cache's control {name} must be {rule}.", {"param": name})
 
 
-__all__ = ["Controlled", "parse_controls"]
+__all__ = ["Controlled", "parse_controls", "session_name"]

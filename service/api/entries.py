@@ -16,6 +16,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from service.api.context import CacheOf, RuntimeOf, documents, read_body, respond, runtime_of, visited_cache
+from service.api.controls import session_name
 from service.api.explanations import explanation_view
 from service.api.limits import check_count, check_prompt, check_prompted, check_response, page_size
 from service.api.problems import RESPONSES, Problem, as_problem, read_body_validation
@@ -170,7 +171,7 @@ async def feedback(body: Feedback, runtime: RuntimeOf, cache: CacheOf) -> Respon
 
 
 def _session(request: Request) -> str | None:
-    return request.headers.get("x-session-id", "").strip() or None
+    return session_name(request.headers.get("x-session-id"))
 
 
 async def _search(body: Search, runtime: Runtime, cache: OpenCache, session: str | None) -> SearchResult:

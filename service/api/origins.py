@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -31,11 +32,11 @@ class LocalOrigins:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer: ASGIApp = self._app
-        if scope["type"] == "http" and scope["path"].startswith("/v1/") and not _is_local(request := Request(scope)):
+        if scope["type"] == "http" and scope["path"].startswith("/v1/") and not _is_local(scope["headers"]):
             try:
                 await self._want_keys()
             except SemcacheError as error:
-                answer = _refusal(error, request)
+                answer = _refusal(error, Request(scope))
         await answer(scope, receive, send)
 
     async def _want_keys(self) -> None:
@@ -59,9 +60,10 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def _is_local(request: Request) -> bool:
-    origins = request.headers.getlist("origin")
-    return all(_names_loopback(url) for url in [f"//{request.headers.get('host', '')}", *origins])
+def _is_local(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    hosts = [f"//{value.decode('latin-1')}" for name, value in headers if name == b"host"]
+    origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+    return bool(hosts) and all(_names_loopback(url) for url in hosts + origins)
 
 
 @lru_cache(maxsize=256)

@@ -47,14 +47,16 @@ class Proxy:
 
     async def _attend(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, until it is answered or its client has left."""
-        inbound = Inbound(receive)
-        tasks = [asyncio.create_task(self._answer(scope, inbound, send)), asyncio.create_task(inbound.gone())]
+        inbound, answering = Inbound(receive), asyncio.current_task()
+        watching = asyncio.create_task(inbound.gone())
+        watching.add_done_callback(lambda gone: gone.cancelled() or answering is None or answering.cancel())
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self._answer(scope, inbound, send)
         except asyncio.CancelledError:
-            logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
+            if not watching.done():
+                logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
         finally:
-            await end(tasks)
+            await end([watching])
 
     async def _answer(self, scope: Scope, inbound: Inbound, send: Send) -> None:
         try:

@@ -73,6 +73,11 @@ class Asked:
         else:
             self.told = told_of(looked, _STATUS[looked.strategy], looked.reason, near=plan.near)
 
+    def name_session(self, runtime: Runtime) -> None:
+        """Find out which session it belongs to, before the next turn of its conversation comes."""
+        if self.session is None and self.plan is not None:
+            self.session = runtime.sessions.name(self.plan.identity, self.call.controls.session_id)
+
     def note(
         self,
         runtime: Runtime,
@@ -89,6 +94,7 @@ class Asked:
         if self.cache is None:
             runtime.metrics.count(outcome, told.reason)
             return
+        self.name_session(runtime)
         identity = self.plan.identity if self.plan else None
         looked, is_shadow = self.looked, told.reason == "shadow"
         is_served = told.status in ("HIT", "SEMANTIC-HIT", "STALE")

@@ -62,8 +62,10 @@ class Call:
     @property
     def form(self) -> str:
         """What tells apart requests of one identity whose streams have other bytes."""
-        echoed = {name: self.fields.get(name) for name in ECHOED} if self.endpoint == "responses" else {}
-        return f"{'stream' if self.stream else 'body'}:{hexdigest(echoed)}"
+        kind = "stream" if self.stream else "body"
+        if self.endpoint != "responses":
+            return kind
+        return f"{kind}:{hexdigest({name: self.fields.get(name) for name in ECHOED})}"
 
 
 def parse_body(raw: bytes) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ The cache never breaks a request: what goes wrong with it is told in the answer'
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Hashable
 
@@ -13,7 +14,7 @@ from service.cache.audit import audit
 from service.cache.call import Call, Reply, Told, UnansweredError
 from service.cache.exchange import Exchange, open_exchange
 from service.cache.flights import Broadcast, Flight, Head
-from service.cache.front import prepare
+from service.cache.front import look_again, prepare
 from service.cache.lead import lead
 from service.cache.lookup import UPSTREAM_FAILED, Looked, look_up, look_up_stale, serve_withheld
 from service.cache.plan import Plan
@@ -62,10 +63,11 @@ def _flight(runtime: Runtime, call: Call, key: Hashable = None) -> Flight:
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
     """Follow a call that is under way, else begin one. A leader's failure is not shared: its followers ask at once."""
     # The one found before may have ended since: nothing was looked up, and its answer is as good.
-    followed = asked.flight or runtime.flights.get(plan.flight)
+    key = plan.flight
+    followed = asked.flight or runtime.flights.get(key)
     if followed is not None and (reply := await _follow(runtime, asked, plan, followed)) is not None:
         return reply
-    flight = _flight(runtime, asked.call, plan.flight)
+    flight = _flight(runtime, asked.call, key)
     is_first = runtime.flights.add(flight)
     return await _lead(runtime, asked, plan, flight, alone=not is_first)
 
@@ -111,6 +113,8 @@ async def _followed(
 async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, alone: bool) -> Reply:
     body = flight.log.read()
     runtime.background.spawn(lead(runtime, asked, plan, flight, shared=not alone))
+    await asyncio.sleep(0)  # the model is asked first
+    asked.name_session(runtime)
     head = await flight.head.get()
     if head is None:
         landed = await _landed(runtime, asked, plan)
@@ -124,11 +128,8 @@ async def _landed(runtime: Runtime, asked: Asked, plan: Plan) -> Reply | None:
     """The answer that another replica has stored since this request was looked up."""
     if asked.cache is None:
         return None
-    try:
-        looked = await look_up(runtime, asked.cache, plan.ask)
-    except SemcacheError:
-        return None
-    if looked.answer is None:
+    looked = await look_again(runtime, asked.call, look_up(runtime, asked.cache, plan.ask))
+    if looked is None or looked.answer is None:
         return None
     return _given(runtime, asked, looked.answer, told_of(looked, "COALESCED", "landed", near=False))
 
@@ -189,10 +190,7 @@ async def _stale(runtime: Runtime, asked: Asked) -> Looked | None:
     seconds = tighten_stale(cache.policy.stale_if_error_millis, asked.call.controls.stale_if_error)
     if not seconds:
         return None
-    try:
-        return await look_up_stale(runtime, cache, plan.ask, seconds)
-    except SemcacheError:
-        return None
+    return await look_again(runtime, asked.call, look_up_stale(runtime, cache, plan.ask, seconds))
 
 
 def _given(runtime: Runtime, asked: Asked, answer: Answer, told: Told) -> Reply | None:

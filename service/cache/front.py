@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from service.cache.asked import Asked
 from service.cache.background import finished
@@ -22,7 +22,10 @@ from service.settings import DEFAULT_CACHE
 from service.store.tenants import Tenant
 from service.telemetry.tracing import span
 
+LATE = "deadline"
 _CALLERS = (Code.UNAUTHENTICATED, Code.CACHE_NOT_FOUND)
+
+T = TypeVar("T")
 
 logger = logging.getLogger("semcache.proxy")
 
@@ -47,12 +50,11 @@ async def prepare(runtime: Runtime, call: Call) -> Asked:
             trouble = await _in_time(runtime, call, _look(runtime, found, model, question))
         if trouble is None and found.cache and found.plan and found.looked:
             await look_twice(runtime, found.cache, found.plan.ask, found.looked)
-    asked = replace(found)  # a lookup that is late must not change what was decided without it
+    # What is late must not change what was decided without it.
+    asked = replace(found) if trouble == LATE else found
     asked.trouble, asked.tenant = trouble, found.tenant or known
     if asked.tenant is None:
         raise _unknown()
-    if asked.plan is not None:
-        asked.session = runtime.sessions.name(asked.plan.identity, call.controls.session_id)
     return asked
 
 
@@ -74,7 +76,14 @@ async def _in_time(
     """Why a step is of no help, None where it is. patient: wait for it, since nothing goes on without it."""
     work = runtime.background.spawn(step)
     in_time = await finished(work, None if patient else runtime.patience[call.endpoint].seconds)
-    return _reason(work.exception()) if in_time else "deadline"
+    return _reason(work.exception()) if in_time else LATE
+
+
+async def look_again(runtime: Runtime, call: Call, look: Coroutine[Any, Any, T]) -> T | None:
+    """What a further look of a request finds; None where it fails, or takes longer than the first one might have."""
+    work = runtime.background.spawn(look)
+    in_time = await finished(work, runtime.patience[call.endpoint].seconds)
+    return work.result() if in_time and _reason(work.exception()) is None else None
 
 
 async def _enter(runtime: Runtime, asked: Asked) -> None:
@@ -124,4 +133,4 @@ def _reason(error: BaseException | None) -> str | None:
     return error.code.slug
 
 
-__all__ = ["admit", "prepare"]
+__all__ = ["admit", "look_again", "prepare"]

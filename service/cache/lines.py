@@ -17,6 +17,7 @@ from service.cache.directory import OpenCache
 from service.cache.runtime import Runtime
 from service.cache.store import New, store_answer
 from service.errors import Code, SemcacheError
+from service.identity.canonical import hexdigest
 from service.identity.conversation import semantic_text
 from service.identity.model import MODEL_FIELDS, ModelIdentity
 from service.identity.request import Identity
@@ -104,17 +105,15 @@ def _identity(cache: OpenCache, prompt: str, stored: Mapping[str, Any]) -> Ident
     if text is None and scope.key.hex() != stored["scopeKey"]:
         rule = "The entry can only be found exactly, and so in the cache and tenant of the names that it had."
         raise SemcacheError(Code.INVALID_DATA, rule)
-    exact_key = bytes.fromhex(stored["exactKey"])
     return Identity(
         scope=scope,
         text=text,
-        exact_key=exact_key,
-        request_key=exact_key,
+        exact_key=bytes.fromhex(stored["exactKey"]),
         tier=Tier.SEMANTIC if text else Tier.EXACT,
         reason=None if text else Reason.NO_TEXT,
         sampled=False,
-        turn=None,
-        conversation=None,
+        namespace=namespace,
+        said=hexdigest(prompt),
     )
 
 

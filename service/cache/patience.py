@@ -6,7 +6,7 @@ from collections import deque
 
 WINDOW = 128
 FEW = 8
-AT_FIRST = 1.0  # seconds, as RFC 6298 begins where nothing was measured
+AT_FIRST = 0.1  # seconds that a lookup may usually take until a few were seen
 
 
 class Patience:
@@ -26,7 +26,9 @@ class Patience:
 
     @property
     def seconds(self) -> float:
-        usual = max(self._seen) if len(self._seen) >= FEW else AT_FIRST
+        usual = max(self._seen, default=AT_FIRST)
+        if len(self._seen) < FEW:
+            usual = max(usual, AT_FIRST)
         return min(usual, self._longest) + self._extra
 
 

@@ -23,7 +23,6 @@ from service.telemetry.metrics import Metrics
 
 MOST_KEPT = 50_000
 BATCH = 2_000
-LONGEST_NAME = 256
 COUNTED = 50_000  # entries of which this replica knows how often it served them
 HOT = 10
 
@@ -61,7 +60,7 @@ class Request:
             "cache_id": self.cache_id,
             "scope_key": self.scope_key.hex() if self.scope_key else None,
             "request_key": self.request_key.hex() if self.request_key else None,
-            "session": to_columns(self.session[:LONGEST_NAME])[0] if self.session else None,
+            "session": to_columns(self.session)[0] if self.session else None,
             "turn": self.turn.hex() if self.turn else None,
             "conversation": self.conversation.hex() if self.conversation else None,
             "entry_id": str(self.entry_id) if self.entry_id else None,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from service.errors import SemcacheError
 from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
-from service.identity.conversation import WHOLE, Context, Dialogue, Spoken, read_messages, semantic_text
+from service.identity.conversation import WHOLE, Context, Dialogue, Spoken, Turn, read_messages, semantic_text
 from service.identity.fields import split
 from service.identity.messages import malformed
 from service.identity.model import ModelIdentity
@@ -44,24 +44,39 @@ class Identity:
     """What a request is.
 
     `text` is the text of the last user message, or its stand-alone form, with white space and Unicode normalised,
-    None if there is none. `exact_key` (32 bytes) covers the scope, that message as sent and the talk before it;
-    `request_key` (32 bytes) the same, but of the model only its name, so that it outlives a revision. `tier` is the
-    widest tier that the request may use, `reason` why it is not the semantic one. `sampled` says that the answer is a
-    draw. `turn` (32 bytes) names this point of the conversation, whatever the model and sampling; `conversation` is
-    the `turn` of the request that came before it, None for a first one. `dialogue` are roles and texts of the talk,
-    where the stand-alone form counts. A bypassed request's keys must not be looked up.
+    None if there is none. `exact_key` (32 bytes) covers the scope, that message as sent and the talk before it. `tier`
+    is the widest tier that the request may use, `reason` why it is not the semantic one. `sampled` says that the answer
+    is a draw. `said`, `last` and `earlier` are those of Spoken. `dialogue` are roles and texts of the talk, where the
+    stand-alone form counts. What no lookup needs is a property. A bypassed request's keys must not be looked up.
     """
 
     scope: Scope
     text: str | None
     exact_key: bytes
-    request_key: bytes
     tier: Tier
     reason: Reason | None
     sampled: bool
-    turn: bytes | None
-    conversation: bytes | None
+    namespace: Namespace
+    said: str
+    last: Turn | None = None
+    earlier: Turn | None = None
     dialogue: Dialogue = ()
+
+    @property
+    def request_key(self) -> bytes:
+        """As `exact_key`, but of the model only its name, so that it outlives a revision; 32 bytes."""
+        scope, names = self.scope, (self.namespace.tenant, self.namespace.cache, self.scope.model.name)
+        return digest([CANONICAL_VERSION, "request", *names, scope.sampling, dict(scope.parts), self.said])
+
+    @property
+    def turn(self) -> bytes | None:
+        """This point of the conversation, whatever the model and sampling; 32 bytes."""
+        return self.last.key(self.namespace) if self.last else None
+
+    @property
+    def conversation(self) -> bytes | None:
+        """The `turn` of the request that came before it; None for a first one."""
+        return self.earlier.key(self.namespace) if self.earlier else None
 
 
 def identify_chat(
@@ -118,7 +133,7 @@ def _lenient(
         return _assemble(endpoint, body, spoken, fields, namespace=namespace, model=model, policy=policy)
     except SemcacheError:
         scope = build_scope(namespace, model, {}, {"endpoint": hexdigest(endpoint)})
-        return Identity(scope, None, scope.key, scope.key, Tier.BYPASS, Reason.MALFORMED, True, None, None)
+        return Identity(scope, None, scope.key, Tier.BYPASS, Reason.MALFORMED, True, namespace, hexdigest(None))
 
 
 def _chat(body: Mapping[str, Any], policy: KeyPolicy) -> tuple[Spoken, Collection[str]]:
@@ -191,17 +206,17 @@ def _assemble(
         parts[name] = hexdigest(members)
     scope = build_scope(namespace, model, normal_sampling(sampling), parts)
     tier, reason = _tier(endpoint, body, spoken)
-    names = namespace.tenant, namespace.cache, model.name
     return Identity(
         scope=scope,
         text=spoken.text,
         exact_key=digest([CANONICAL_VERSION, "exact", scope.key.hex(), spoken.said]),
-        request_key=digest([CANONICAL_VERSION, "request", *names, scope.sampling, dict(scope.parts), spoken.said]),
         tier=tier,
         reason=reason,
         sampled=endpoint != "embedding" and is_sampled(sampling),
-        turn=spoken.last.key(namespace) if spoken.last else None,
-        conversation=spoken.earlier.key(namespace) if spoken.earlier else None,
+        namespace=namespace,
+        said=spoken.said,
+        last=spoken.last,
+        earlier=spoken.earlier,
         dialogue=spoken.dialogue,
     )
 
