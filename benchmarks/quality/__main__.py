@@ -36,12 +36,13 @@ def _head(bench: Bench, tables: Tables) -> None:
         "labels are worth: of the false hits on questions\nthat were never asked before, more than half read by eye "
         "were true duplicates, so rates of false hits are upper bounds."
     )
+    print(PEERS)
     tables.keep("exact repeats and perfect decision", share)
 
 
 def _static(bench: Bench, tables: Tables) -> None:
     for level in (0, 2):
-        tables.show(f"{LEVELS[level]}, second half ({PEERS})", bench.sweep(level, SWEPT), Row.line)
+        tables.show(f"{LEVELS[level]}, second half", bench.sweep(level, SWEPT), Row.line)
     chosen = (bench.static(level, budget) for level in range(len(LEVELS)) for budget in BUDGETS)
     tables.show("static, cut chosen on the first half", chosen, Row.line)
     hindsight = (bench.in_hindsight(level, budget) for level in (0, 2) for budget in BUDGETS)

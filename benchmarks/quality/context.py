@@ -153,7 +153,7 @@ def _joined(turns: int) -> Read:
     return lambda asked: (b"", "\n".join((*_last(asked.before, min(turns - 1, len(asked.before))), asked.text)))
 
 
-def measure() -> list[Served]:
+def measure() -> Iterator[Served]:
     compared = kinds()
     readings = {
         name: [[(read(a), read(b)) for a, b in kind.pairs] for kind in compared] for name, read in contexts().items()
@@ -169,14 +169,11 @@ def measure() -> list[Served]:
         decision = decide_threshold(Query(asked[1], features_of(asked[1])), [candidate], threshold=threshold)
         return decision.ruling is Ruling.HIT
 
-    return [
-        Served(
-            kind.name, kind.same, len(pairs), name, threshold, sum(serves(*p, threshold) for p in pairs) / len(pairs)
-        )
-        for name, tables in readings.items()
-        for kind, pairs in zip(compared, tables, strict=True)
-        for threshold in THRESHOLDS
-    ]
+    for name, tables in readings.items():
+        for kind, pairs in zip(compared, tables, strict=True):
+            for threshold in THRESHOLDS:
+                served = sum(serves(*pair, threshold) for pair in pairs) / len(pairs)
+                yield Served(kind.name, kind.same, len(pairs), name, threshold, served)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +194,13 @@ class Replayed:
         )
 
 
-def replay(name: str, *, threshold: float = 0.9) -> list[Replayed]:
+def replay(name: str, *, threshold: float = 0.9) -> Iterator[Replayed]:
     """The first sessions of a file, one after the other."""
     asked, acts = _sessions(name)
     texts = sorted({a.text for a in asked})
     at = {text: i for i, text in enumerate(texts)}
     vectors = embed(texts, name=name)[[at[a.text] for a in asked]]
     readings = contexts()
-    found = []
     for context in ("conversation", "last_turns(1)", "last_turns(2)", "last_turns(3)"):
         stored: dict[bytes, list[int]] = defaultdict(list)
         served = wrong = 0
@@ -220,8 +216,7 @@ def replay(name: str, *, threshold: float = 0.9) -> list[Replayed]:
                 served += 1
                 wrong += acts[int(decision.candidate.entry_id)] != acts[i]
         later = sum(bool(a.before) for a in asked)
-        found.append(Replayed(name, context, later, served / later, wrong / served if served else 0.0))
-    return found
+        yield Replayed(name, context, later, served / later, wrong / served if served else 0.0)
 
 
 def _sessions(name: str) -> tuple[list[Asked], list[object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +62,7 @@ def _fired(pair: Pair) -> list[Guard]:
     return [v.guard for v in check(extract(pair.a), extract(pair.b)) if v.outcome is not Outcome.PASS]
 
 
-def must_miss(threshold: float) -> list[MustMiss]:
+def must_miss(threshold: float) -> Iterator[MustMiss]:
     """The plain threshold is set on the true pairs of the same file; files without any take all files' true pairs."""
     loaded = {name: (pairs(name), pair_similarity(name)) for name in MUST_MISS}
     judged = {
@@ -70,7 +70,7 @@ def must_miss(threshold: float) -> list[MustMiss]:
         for name, (table, similarity) in loaded.items()
     }
     every = [row for rows in judged.values() for row in rows if row[0]]
-    return [_compare(name, rows, every, threshold) for name, rows in judged.items()]
+    yield from (_compare(name, rows, every, threshold) for name, rows in judged.items())
 
 
 _Judged = tuple[bool, float, bool]
@@ -92,7 +92,7 @@ def _compare(name: str, rows: Sequence[_Judged], every: Sequence[_Judged], thres
     )
 
 
-def rejections(bench: Bench) -> list[Rejections]:
+def rejections(bench: Bench) -> Iterator[Rejections]:
     """True pairs by origin: those of the stream's neighbours, and of the pair files."""
     sets: dict[str, list[Pair]] = {}
     for step in bench.shadow:
@@ -104,7 +104,7 @@ def rejections(bench: Bench) -> list[Rejections]:
                  "pairs_pararel", "pairs_checklist_qqp", "pairs_gptcache_mock"):  # fmt: skip
         close = zip(pairs(name), pair_similarity(name), strict=True)
         sets[name] = [p for p, s in close if p.same and s >= _RELEVANT]
-    return [_rejections(name, table) for name, table in sets.items()]
+    yield from (_rejections(name, table) for name, table in sets.items())
 
 
 def _rejections(name: str, table: Sequence[Pair]) -> Rejections:

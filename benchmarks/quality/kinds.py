@@ -22,7 +22,7 @@ from service.identity.conversation import semantic_text
 from service.policy.bounds import ClusteredRate
 from service.policy.decision import Candidate, Query, Ruling, decide_threshold
 from service.policy.guards.contrast import apart
-from service.policy.guards.features import Features, extract
+from service.policy.guards.features import Features, extract, features_of
 
 FILES = ("pairs_pararel", "pairs_bitext_entity", "pairs_gptcache_mock", "pairs_semcache_adversarial")
 THRESHOLDS = (0.95, 0.9, 0.85)
@@ -61,7 +61,7 @@ class KindRow:
         )
 
 
-def measure() -> list[KindRow]:
+def measure() -> Iterator[KindRow]:
     groups = _groups()
     stored = [group[0] for group in groups]
     asked = list(_asked(groups))
@@ -69,20 +69,18 @@ def measure() -> list[KindRow]:
     vectors = dict(zip(texts, embed(texts, name="kinds"), strict=True))
     table = np.stack([vectors[text] for text in stored])
     features = [extract(text) for text in stored]
-    rows = []
     for kind in get_args(Kind):
         of_kind = [a for a in asked if a.kind == kind]
         near = [_near(vectors[semantic_text(a.text) or ""] @ table.T, stored, features) for a in of_kind]
         keys = [a.right if a.text == stored[a.right] else None for a in of_kind]
-        rows.append(_row(kind, None, False, of_kind, keys))
+        yield _row(kind, None, False, of_kind, keys)
         for guards in (True, False):
             for threshold in THRESHOLDS:
                 served = [
                     key if key is not None else _serve(a.text, candidates, threshold, guards=guards)
                     for a, key, candidates in zip(of_kind, keys, near, strict=True)
                 ]
-                rows.append(_row(kind, threshold, guards, of_kind, served))
-    return rows
+                yield _row(kind, threshold, guards, of_kind, served)
 
 
 def _groups() -> list[list[str]]:
@@ -134,7 +132,7 @@ def _near(similarity: np.ndarray, stored: list[str], features: list[Features]) -
 
 def _serve(text: str, candidates: list[Candidate], threshold: float, *, guards: bool) -> int | None:
     question = semantic_text(text) or ""
-    decision = decide_threshold(Query(question, extract(question)), candidates, threshold=threshold, guards=guards)
+    decision = decide_threshold(Query(question, features_of(question)), candidates, threshold=threshold, guards=guards)
     served = decision.candidate if decision.ruling is Ruling.HIT else None
     return int(served.entry_id) if served else None
 
