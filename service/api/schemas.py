@@ -18,6 +18,7 @@ from service.store.rows import JobKind, JobState
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_WORD = 500
 
 SEARCH: JsonDict = {"prompt": "How can I renew my library card?", "attributes": {"language": "en"}}
@@ -44,6 +45,13 @@ class View(BaseModel):
     """What a caller gets."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, ser_json_inf_nan="null")
+
+
+def _a_date(value: Any) -> Any:
+    """Without this a number would count as seconds or milliseconds since 1970."""
+    if not isinstance(value, str) or not _DATED.match(value):
+        raise ValueError("must be a time with its zone, such as 2026-01-31T12:00:00Z")
+    return value
 
 
 def _some_text(value: str) -> str:
@@ -87,7 +95,7 @@ Threshold = Annotated[
 Decision = Annotated[
     Policy, Field(description="a policy that must accept the answer too, beside the cache's own: it can only tighten")
 ]
-Instant = Annotated[AwareDatetime, Field(strict=False, examples=["2026-01-31T12:00:00Z"])]
+Instant = Annotated[AwareDatetime, BeforeValidator(_a_date), Field(strict=False, examples=["2026-01-31T12:00:00Z"])]
 ScopeBody = Annotated[
     dict[str, Any],
     Field(

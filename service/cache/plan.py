@@ -66,11 +66,14 @@ class Plan:
 
     @property
     def flight(self) -> Hashable:
-        """What requests that may share one call have in common. A change of the cache parts those before and after."""
-        identity = self.identity
+        """What requests that may share one call have in common. A change of the cache parts those before and after.
+
+        A tighter request's call says nothing of what is stored for the others.
+        """
+        identity, ask = self.identity, self.ask
         text = identity.text if self.near else None
         alike = (identity.scope.key, text) if text else identity.exact_key
-        return self.cache.cache_id, self.cache.changes, alike, self.ask.pick
+        return self.cache.cache_id, self.cache.changes, alike, ask.pick, ask.max_age, ask.threshold, ask.decision
 
     @property
     def flight_name(self) -> str:
@@ -90,8 +93,8 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
     ttl = tighten_ttl(_seconds(policy.ttl_millis), _seconds(policy.max_ttl_millis), controls)
     ttl_ms = None if ttl is None else int(ttl * 1000)
     bypass = UNKNOWN_MODEL if model is None else _bypass(policy, controls, identity, call)
-    stores = bypass is None and not controls.no_store and ttl_ms != 0
-    explores = stores and variants == 1 and not (policy.shadow or controls.only_if_cached)
+    stores = bypass is None and not (controls.no_store or controls.only_if_cached) and ttl_ms != 0
+    explores = stores and variants == 1 and not policy.shadow
     ask = Ask(
         identity,
         strategies=_strategies(policy, controls, identity),

@@ -91,7 +91,7 @@ def test_hits_are_counted_exactly_and_for_paraphrases(cache: Cache) -> None:
     assert (since["lookups"], since["hitRate"], since["entries"]) == (0, None, 1)
 
 
-@pytest.mark.parametrize("since", ["yesterday", "2026-01-01", "2026-01-01T00:00:00"])
+@pytest.mark.parametrize("since", ["yesterday", "2026-01-01", "2026-01-01T00:00:00", "1767225600"])
 def test_a_time_needs_its_zone(cache: Cache, since: str) -> None:
     assert_problem(cache.http.get(f"{cache.path}/stats", params={"since": since}), Code.INVALID_DATA, "since")
     assert_problem(cache.send("DELETE", "entries", {"olderThan": since}), Code.INVALID_DATA, "olderThan")

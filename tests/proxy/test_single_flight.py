@@ -93,6 +93,30 @@ async def test_a_call_that_ends_before_it_is_followed_is_not_made_again(
     assert [(got.text, got.cache), (await first).text] == [("Barrels.", "COALESCED"), "Barrels."]
 
 
+async def test_a_tighter_requests_call_keeps_no_other_from_what_is_stored(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("cartwright", Reply(json=chat_body("Carts.")), Reply(json=chat_body("Wheels."), hold=hold))
+    body = chat("What does a cartwright make?")
+    await asker.stored(body)
+    tighter = asyncio.create_task(asker.ask(body, cache_control="max-age=0"))
+    await reached(upstream, "cartwright", 2)
+    assert [(await asker.ask(body)).text, (await asker.ask(body, cache_control="only-if-cached")).text] == [
+        "Carts."
+    ] * 2
+    hold.set()
+    assert (await tighter).text == "Wheels."
+
+
+async def test_only_if_cached_does_not_wait_for_the_model(upstream: FakeUpstream, asker: Asker) -> None:
+    hold = asyncio.Event()
+    upstream.on("wheelwright", Reply(json=chat_body("Wheels."), hold=hold))
+    first = asyncio.create_task(asker.ask(chat("What does a wheelwright make?")))
+    await reached(upstream, "wheelwright")
+    assert (await asker.ask(chat("What does a wheelwright make?"), cache_control="only-if-cached")).status == 504
+    hold.set()
+    assert (await first).text == "Wheels."
+
+
 async def test_the_same_words_in_other_spacing_follow_and_others_do_not(upstream: FakeUpstream, asker: Asker) -> None:
     hold = asyncio.Event()
     upstream.on("chandler", Reply(json=chat_body("Rope."), hold=hold))
