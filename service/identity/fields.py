@@ -1,7 +1,7 @@
 """Which part of the identity each field of a request body belongs to.
 
 The names are those of the OpenAI API and of vLLM 0.32. A field that is not here is part of the key under
-`other`, since an engine may obey it.
+`other` too, since an engine may obey it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ _FIELDS: Mapping[Group, str] = {
         reasoning_effort reasoning suffix""",
     "user": "user safety_identifier",
     "salt": "cache_salt",
+    "other": """
+        audio background conversation dimensions include modalities prediction previous_response_id prompt
+        verbosity web_search_options""",
 }
 STRIPPED = frozenset(_FIELDS["stripped"].split())
 """Fields that change no answer: they are no part of any key."""
@@ -43,8 +46,9 @@ def split(
 ) -> tuple[dict[str, Any], dict[PartName, dict[str, Any]]]:
     """The sampling fields of a body, and its other fields by part, without the `spoken` ones (messages).
 
-    `null` equals absent for sampling fields and users only. `model` is the name that the model's identity
-    covers; a body that says another one is kept apart. Users count if `by_user`.
+    `null` equals absent, but for unknown fields, and for `tool_choice` where there are tools: vLLM then chooses
+    otherwise than without it. `model` is the name that the model's identity covers; a body that says another one is
+    kept apart. Users count if `by_user`.
     """
     sampling: dict[str, Any] = {}
     parts: dict[PartName, dict[str, Any]] = {}
@@ -52,12 +56,13 @@ def split(
         if name in spoken:
             continue
         group = _GROUP_OF.get(name, "other")
+        if value is None and name in _GROUP_OF and not (name == "tool_choice" and body.get("tools")):
+            continue
         if group == "stripped" or (name == "model" and value in (None, "", model)):
             continue
         if group == "sampling":
-            if value is not None:
-                sampling[name] = value
-        elif group != "user" or (by_user and value is not None):
+            sampling[name] = value
+        elif group != "user" or by_user:
             parts.setdefault(group, {})[name] = value
     return sampling, parts
 

@@ -24,8 +24,8 @@ def malformed(what: str, rule: str) -> SemcacheError:
 class MessageReader:
     """Reads the messages of one request in order. `bypass` is why they forbid the cache, if they do.
 
-    Two lists of messages that differ only in a one-to-one renaming of call ids, or in the messages' own ids,
-    read the same. Messages that have not the form of the API raise SemcacheError.
+    Two lists of messages that differ only in a one-to-one renaming of call ids, in the messages' own ids, or in members
+    that are null or absent, read the same. Messages that have not the form of the API raise SemcacheError.
     """
 
     def __init__(self, *, trust_urls: bool) -> None:
@@ -40,11 +40,13 @@ class MessageReader:
         content = message.get("content")
         if len(message) == 2 and isinstance(content, str):
             return message
-        normal = {name: value for name, value in message.items() if name != "id"}
+        normal = {name: value for name, value in message.items() if name != "id" and value is not None}
         for name in _CALL_ID_FIELDS:
             if name in normal:
                 normal[name] = self._number(normal[name])
-        if content is not None:
+        if "role" in message:
+            normal["content"] = None if content is None else self._content(content)
+        elif content is not None:
             normal["content"] = self._content(content)
         if message.get("tool_calls") is not None:
             normal["tool_calls"] = self._calls(message["tool_calls"])

@@ -89,6 +89,7 @@ OUTPUT_FIELDS = {
     "verbosity": ("low", "high"),
     "a_field_of_next_year": ({"level": 2}, None),
 }
+KNOWN = OUTPUT_FIELDS.keys() - {"a_field_of_next_year", "guided_regex"}
 
 
 @pytest.mark.parametrize("name", OUTPUT_FIELDS)
@@ -207,9 +208,21 @@ def test_the_same_follow_up_after_another_history_is_another_scope():
 # -- what merges ----------------------------------------
 
 
-def test_null_is_absent_for_sampling_fields_only():
-    assert_equal(ask(), ask(stop=None, seed=None, temperature=None, max_tokens=None, user=None))
-    assert_apart(ask(), ask(tools=None), ask(guided_regex=None))
+def test_null_is_absent_but_for_unknown_fields():
+    assert_equal(ask(), *(ask(**{name: None}) for name in sorted(KNOWN)), ask(**dict.fromkeys(KNOWN)))
+    assert_apart(ask(), ask(guided_regex=None))
+
+
+def test_no_choice_among_tools_is_another_choice_than_the_servers():
+    assert_apart(ask(tools=[TOOL]), ask(tools=[TOOL], tool_choice=None))
+
+
+def test_null_members_of_messages_are_absent():
+    said = {"role": "assistant", "content": "Hemp."}
+    nulls = dict.fromkeys(("name", "refusal", "audio", "function_call", "tool_calls"))
+    assert_equal(ask(messages=[USER, said, USER]), ask(messages=[USER | {"name": None}, said | nulls, USER]))
+    called = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f"}}]}
+    assert_equal(ask(messages=[USER, called, USER]), ask(messages=[USER, called | {"content": None}, USER]))
 
 
 def test_zero_temperature_makes_the_sampling_fields_irrelevant():
