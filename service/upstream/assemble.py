@@ -113,8 +113,9 @@ class _Choice:
     """One choice of a chat or text completion while it comes in."""
 
     def __init__(self, number: int) -> None:
-        self.fields: dict[str, Any] = {"index": number}
-        self._message: dict[str, Any] = {"role": "assistant", "content": None}
+        # Bodies show these where they are null; streams leave some out.
+        self.fields: dict[str, Any] = {"index": number, "logprobs": None}
+        self._message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
         self._tools: dict[int, dict[str, Any]] = {}
         self._text: list[str] = []
 

@@ -55,7 +55,7 @@ def test_a_chat_stream_becomes_the_body_of_the_same_answer() -> None:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": "At noon."},
+                "message": {"role": "assistant", "content": "At noon.", "refusal": None},
                 "logprobs": None,
                 "finish_reason": "stop",
                 "stop_reason": None,
@@ -67,10 +67,19 @@ def test_a_chat_stream_becomes_the_body_of_the_same_answer() -> None:
     assert storable(answer) is None
 
 
+def test_a_stream_without_null_members_becomes_a_body_with_them() -> None:
+    (choice,) = answer_of(
+        {"choices": [{"index": 0, "delta": ROLE | {"content": "Noon."}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ).body["choices"]
+    assert (choice["logprobs"], choice["message"]["refusal"]) == (None, None)
+
+
 def test_reasoning_refusal_and_other_members_are_kept() -> None:
     assert message_of(ROLE, {"reasoning": "a"}, {"reasoning": "b"}, {"content": "c"}) == {
         "role": "assistant",
         "content": "c",
+        "refusal": None,
         "reasoning": "ab",
     }
     assert message_of(ROLE, {"reasoning_content": "a"}, {"content": "c"})["reasoning_content"] == "a"
@@ -93,6 +102,7 @@ def test_tool_calls_are_put_together_by_index_even_interleaved() -> None:
     assert message == {
         "role": "assistant",
         "content": None,
+        "refusal": None,
         "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "tide", "arguments": '{"port": "Ostend"}'}},
             {"id": "b", "type": "function", "function": {"name": "moon", "arguments": "{}"}},
