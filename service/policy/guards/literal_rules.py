@@ -12,6 +12,7 @@ from service.policy.guards.features import Features
 from service.policy.guards.quantities import may_agree
 
 _ENDS = ("last", "final")
+_PLACES = (*_ENDS, "next", "previous")
 
 
 def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
@@ -46,8 +47,10 @@ def ordinals(c: Contrast) -> Finding:
     if _first_and_last(c.query, c.stored) or _first_and_last(c.stored, c.query):
         return Outcome.BLOCK, "first ≠ last"
     only = [*c.query_only, *c.stored_only]
-    nothing_else = len(only) == 1 and only[0] != "#1"
-    return _sets(c.query.ordinals, c.stored.ordinals, one_sided=Outcome.GRAY if nothing_else else Outcome.PASS)
+    alone = only[0] if len(only) == 1 else "#1"
+    if alone in _PLACES:
+        return Outcome.GRAY, show(c.query_only, c.stored_only)
+    return _sets(c.query.ordinals, c.stored.ordinals, one_sided=Outcome.PASS if alone == "#1" else Outcome.GRAY)
 
 
 def _first_and_last(first: Features, last: Features) -> bool:

@@ -100,6 +100,8 @@ APART = [
     (Guard.ORDER, "A tent for two adults and one child", "A tent for one adult and two children"),
     (Guard.ORDINALS, "Which is the longest cave?", "Which is the third longest cave?"),
     (Guard.ORDINALS, "Who was the third wife?", "Who was the wife?"),
+    (Guard.ORDINALS, "When does the ferry leave?", "When does the last ferry leave?"),
+    (Guard.ORDINALS, "Where is the next pharmacy?", "Where is the pharmacy?"),
     (Guard.DATES, "Show me last month's orders", "Show me this month's orders"),
     (Guard.DATES, "Who plays next week?", "Who played the previous week?"),
     (Guard.NEGATION, "Should hens ever eat avocado?", "Should hens never eat avocado?"),
