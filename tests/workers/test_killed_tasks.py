@@ -12,8 +12,16 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from stored import Cached, cached
 
+from service.store import caches
+
 # What each task writes last: it has written something else by then.
-LAST = {"eviction": "evicted", "request_graph": "log_reader", "calibrate": "entry_fit", "lifetimes": "scope"}
+LAST = {
+    "eviction": "evicted",
+    "request_graph": "log_reader",
+    "calibrate": "entry_fit",
+    "lifetimes": "scope",
+    "purge": "entry_fit",
+}
 LOG = """
 select semcache.record_requests(
     %(tenant_id)s,
@@ -21,7 +29,7 @@ select semcache.record_requests(
 )
 from generate_series(1, 20) n
 """
-WAITING = "select count(distinct relation) = %s as all_wait from pg_locks where not granted"
+WAITING = "select count(distinct pid) = %s as all_wait from pg_locks where not granted"
 TERMINATE = "select pg_terminate_backend(pid, 10000) from pg_locks where not granted"
 STATE = """
 select
@@ -29,7 +37,8 @@ select
     (select evicted from semcache.cache_size where cache_id = %(cache_id)s) as evicted,
     (select coalesce(sum(seen), 0) from semcache.node) as asked,
     (select count(*) from semcache.calibration) as calibrations,
-    (select ttl_ms from semcache.scope where cache_id = %(cache_id)s) as ttl_ms
+    (select ttl_ms from semcache.scope where cache_id = %(cache_id)s) as ttl_ms,
+    (select count(*) from semcache.entry join semcache.cache c using (cache_id) where c.epoch > 0) as flushed
 """
 DONE = "select count(*) = %s as all_done from semcache.task where name = any (%s) and outcome = 'done'"
 
@@ -40,17 +49,25 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing_half_done(known: Cac
         await other.store(f"to be learned from {number}")
     for number in range(5):
         await known.store(f"one of six {number}")
+    await caches.flush(known.db, (await cached(known.db, "flushed")).cache)
     with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as sql:
         prepare(sql, known)
         sql.execute("begin")
-        sql.execute(f"lock table {', '.join('semcache.' + table for table in LAST.values())} in share mode")
+        sql.execute(f"lock table {', '.join('semcache.' + table for table in set(LAST.values()))} in share mode")
         first = start("pgsemcache", "worker", "--database-url", database_url)
         with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as watching:
             await until(watching, WAITING, (len(LAST),))
             first.kill()
             await asyncio.to_thread(first.communicate)
             watching.execute(TERMINATE)
-        assert state(sql, known) == {"entries": 6, "evicted": 0, "asked": 0, "calibrations": 0, "ttl_ms": None}
+        assert state(sql, known) == {
+            "entries": 6,
+            "evicted": 0,
+            "asked": 0,
+            "calibrations": 0,
+            "ttl_ms": None,
+            "flushed": 1,
+        }
         sql.execute("commit")
         sql.execute("update semcache.task set leased_until = now()")
         second = start("pgsemcache", "worker", "--database-url", database_url)
@@ -58,7 +75,14 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing_half_done(known: Cac
         second.send_signal(signal.SIGTERM)
         await asyncio.to_thread(second.communicate)
         assert second.returncode == 0
-        assert state(sql, known) == {"entries": 3, "evicted": 3, "asked": 20, "calibrations": 1, "ttl_ms": 720_000}
+        assert state(sql, known) == {
+            "entries": 3,
+            "evicted": 3,
+            "asked": 20,
+            "calibrations": 1,
+            "ttl_ms": 720_000,
+            "flushed": 0,
+        }
 
 
 def prepare(sql: psycopg.Connection[dict[str, Any]], known: Cached) -> None:
