@@ -6,7 +6,7 @@ from collections import deque
 
 WINDOW = 128
 FEW = 8
-AT_FIRST = 0.1  # seconds that a lookup may usually take until a few were seen
+AT_FIRST = 1.0  # seconds, as RFC 6298 begins where nothing was measured: the first lookups of a process are cold
 
 
 class Patience:

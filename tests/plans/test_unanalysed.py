@@ -21,9 +21,8 @@ async def test_a_request_is_looked_up_by_its_key(database_url: str) -> None:
     known = await cached(db)
     await known.store("second")
     await known.find()
-    await flights.acquire(
-        db, known.cache, name="flight", holder=known.holder, seconds=1.0, exact_key=key("first"), since=1.0
-    )
+    lead = flights.Lead(known.cache.tenant_id, "flight", known.holder)
+    await flights.acquire(db, known.cache, lead, seconds=1.0, exact_key=key("first"), since=1.0)
     async with db.connection() as connection:
         assert await scanned(connection) == {BY_KEY, BY_ID}
     await db.close()
