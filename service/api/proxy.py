@@ -47,16 +47,14 @@ class Proxy:
 
     async def _attend(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, until it is answered or its client has left."""
-        inbound, answering = Inbound(receive), asyncio.current_task()
-        watching = asyncio.create_task(inbound.gone())
-        watching.add_done_callback(lambda gone: gone.cancelled() or answering is None or answering.cancel())
+        inbound = Inbound(receive)
+        tasks = [asyncio.create_task(self._answer(scope, inbound, send)), asyncio.create_task(inbound.gone())]
         try:
-            await self._answer(scope, inbound, send)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            if not watching.done():
-                logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
+            logger.info("an answer was broken off, since the service ends")  # uvicorn would log it as a fault
         finally:
-            await end([watching])
+            await end(tasks)
 
     async def _answer(self, scope: Scope, inbound: Inbound, send: Send) -> None:
         try:
