@@ -1,7 +1,8 @@
 -- Remove rows that nobody can be served any more (flushed, expired for an hour, or of a deleted cache), old log rows, and
 -- what replicas have forgotten (of that the newest row stays, since it has the highest number) or left when killed.
 -- Caller: the worker's task purge, again and again until it returns 0. Only a worker sees all tenants.
--- Locks: SKIP LOCKED, so no request waits. Bound: p_limit entries, p_limit log rows older than p_keep_log, p_limit invalidations.
+-- Locks: entries SKIP LOCKED, so no request waits; of the rest only rows that nothing uses any more.
+-- Bound: p_limit entries, p_limit log rows older than p_keep_log, p_limit invalidations.
 
 create or replace function semcache.purge_entries(p_limit integer, p_keep_log interval)
 returns integer

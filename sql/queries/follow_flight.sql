@@ -1,5 +1,6 @@
 -- The lead whose stream is shown for those who follow a flight; none: the replica that leads is asked to show it. One
--- that has ended is for those who followed it while it came, and for others once it is stored.
+-- that has ended is for those who followed it while it came, and for others once it is stored. `told` is nothing to read: it
+-- asks, by notification.
 with shown as (
     select c.holder
     from semcache.lease l
