@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -46,8 +47,9 @@ class Stage:
         environment = self.environment | variables
         given = os.environ | {
             "UPPER": str(self.layer),
-            "WORK": str(self._made("work")),
-            "MERGED": str(self._made("merged")),
+            # Its own: two that mount at once would each clear the other's.
+            "WORK": mkdtemp(dir=self.place, prefix="work-"),
+            "MERGED": mkdtemp(dir=self.place, prefix="merged-"),
             "USERSPEC": self.user,
             "FOLDER": self.folder,
         }
@@ -65,11 +67,6 @@ class Stage:
             out, _ = process.communicate(timeout=900)
         assert process.returncode == 0, f"{shlex.join(command)}: {out}"
         return out
-
-    def _made(self, name: str) -> Path:
-        path = self.place / name
-        path.mkdir(exist_ok=True)
-        return path
 
 
 def require_overlays(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -146,12 +147,15 @@ class Asked:
 
 @contextmanager
 def listening() -> Generator[list[Asked]]:
-    """Collects the statements with named values that go through the door in the block."""
+    """Collects the statements with named values that go through the door in the block.
+
+    A service that other tests share may run in another thread, and is not heard.
+    """
     heard: list[Asked] = []
-    execute = Connection.execute
+    execute, here = Connection.execute, threading.get_ident()
 
     async def note(self: Connection, statement: Any, values: Any = None, **options: Any) -> Any:
-        if isinstance(values, Mapping):
+        if isinstance(values, Mapping) and threading.get_ident() == here:
             text = statement if isinstance(statement, str) else statement.as_string(self)
             heard.append(Asked(text, values))
         return await execute(self, statement, values, **options)

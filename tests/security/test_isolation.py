@@ -12,7 +12,7 @@ from stored import Cached, cached
 
 from service.errors import SemcacheError
 from service.store import entries
-from service.store.database import Connection, Database, Limits
+from service.store.database import Database, Limits
 
 UNFORCED = """
 select c.relname
@@ -67,15 +67,15 @@ async def test_a_call_that_is_cancelled_while_it_switches_leaves_no_doubt(
     one_backend: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = await cached(one_backend, "ours"), await cached(one_backend, "theirs")
-    await ours.find()
-    execute = Connection.execute
+    async with one_backend.tenant(ours.cache.tenant_id) as connection:
+        execute = connection.execute
 
     async def execute_and_be_cancelled(*arguments: Any, **options: Any) -> None:
         await execute(*arguments, **options)
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Connection, "execute", execute_and_be_cancelled)
+        patched.setattr(connection, "execute", execute_and_be_cancelled)
         with pytest.raises(asyncio.CancelledError):
             await theirs.find()
     _, found = await ours.find()
