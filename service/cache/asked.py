@@ -89,39 +89,49 @@ class Asked:
         cost_ms: float | None = None,
     ) -> None:
         """Count the request, and write it to the log where its cache is known. told: where it is not its own."""
-        told = told or self.told
-        outcome = told.status.lower().replace("-", "_")
-        if self.cache is None:
-            runtime.metrics.count(outcome, told.reason)
+        told, cache = told or self.told, self.cache
+        if cache is None:
+            runtime.metrics.count(_outcome(told), told.reason)
             return
-        self.name_session(runtime)
+
+        def row() -> Request:
+            self.name_session(runtime)
+            return self._row(cache, told, entry_id or told.entry_id, saved=saved, spent=spent, cost_ms=cost_ms)
+
+        runtime.recorder.note(row)
+
+    def _row(
+        self, cache: OpenCache, told: Told, entry_id: UUID | None, *, saved: int, spent: int, cost_ms: float | None
+    ) -> Request:
         identity = self.plan.identity if self.plan else None
         looked, is_shadow = self.looked, told.reason == "shadow"
         is_served = told.status in ("HIT", "SEMANTIC-HIT", "STALE")
         known = identity is not None and self.plan is not None and self.plan.bypass is None
-        runtime.recorder.note(
-            Request(
-                tenant_id=self.cache.tenant.tenant_id,
-                cache_id=self.cache.row.cache_id,
-                outcome="shadow" if is_shadow else outcome,
-                reason=looked.reason if looked and is_shadow else told.reason,
-                latency_ms=self.latency_ms,
-                scope_key=identity.scope.key if identity and known else None,
-                request_key=identity.request_key if identity and known else None,
-                session=self.session,
-                turn=identity.turn if identity else None,
-                conversation=identity.conversation if identity else None,
-                entry_id=entry_id or told.entry_id,
-                served=is_served,
-                similarity=told.similarity,
-                stages=looked.stages if looked else {},
-                tokens_saved=saved,
-                tokens_spent=spent,
-                cost_ms=cost_ms,
-                at=self.at,
-                saved_ms=looked.found.cost_ms if is_served and looked and looked.found else None,
-            )
+        return Request(
+            tenant_id=cache.tenant.tenant_id,
+            cache_id=cache.row.cache_id,
+            outcome="shadow" if is_shadow else _outcome(told),
+            reason=looked.reason if looked and is_shadow else told.reason,
+            latency_ms=self.latency_ms,
+            scope_key=identity.scope.key if identity and known else None,
+            request_key=identity.request_key if identity and known else None,
+            session=self.session,
+            turn=identity.turn if identity else None,
+            conversation=identity.conversation if identity else None,
+            entry_id=entry_id,
+            served=is_served,
+            similarity=told.similarity,
+            stages=looked.stages if looked else {},
+            tokens_saved=saved,
+            tokens_spent=spent,
+            cost_ms=cost_ms,
+            at=self.at,
+            saved_ms=looked.found.cost_ms if is_served and looked and looked.found else None,
         )
+
+
+def _outcome(told: Told) -> str:
+    return told.status.lower().replace("-", "_")
 
 
 def told_of(looked: Looked, status: Status, reason: str, *, near: bool) -> Told:

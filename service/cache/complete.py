@@ -113,7 +113,8 @@ async def _followed(
 async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, alone: bool) -> Reply:
     body = flight.log.read()
     runtime.background.spawn(lead(runtime, asked, plan, flight, shared=not alone))
-    await asyncio.sleep(0)  # the model is asked first
+    for _ in range(2):  # the model is asked first: a request's body is written by a task of its own
+        await asyncio.sleep(0)
     asked.name_session(runtime)
     head = await flight.head.get()
     if head is None:

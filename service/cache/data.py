@@ -165,8 +165,10 @@ def _note(
     is_served = found is not None and outcome != "shadow"
     similarity = (found.similarity if found else looked.nearest) if looked else None
     current().set({"semcache.outcome": outcome, "semcache.reason": reason, "semcache.similarity": similarity})
-    runtime.recorder.note(
-        Request(
+    latency_ms = round((time.perf_counter() - begun) * 1000, 3)
+
+    def row() -> Request:
+        return Request(
             tenant_id=cache.tenant.tenant_id,
             cache_id=cache.row.cache_id,
             scope_key=identity.scope.key,
@@ -177,12 +179,13 @@ def _note(
             outcome=outcome,
             reason=reason,
             similarity=similarity,
-            latency_ms=round((time.perf_counter() - begun) * 1000, 3),
+            latency_ms=latency_ms,
             stages=looked.stages if looked else {},
             tokens_saved=(found.prompt_tokens or 0) + (found.completion_tokens or 0) if found and is_served else 0,
             saved_ms=found.cost_ms if found and is_served else None,
         )
-    )
+
+    runtime.recorder.note(row)
 
 
 __all__ = ["Prompt", "explain", "list_entries", "read_entry", "search", "store"]

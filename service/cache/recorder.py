@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -97,7 +98,11 @@ class Recorder:
         with contextlib.suppress(SemcacheError):
             await self.flush()
 
-    def note(self, request: Request) -> None:
+    def note(self, row: Callable[[], Request]) -> None:
+        """Count a lookup and log it as `row` has it, after what the current task does now: answers go out first."""
+        asyncio.get_running_loop().call_soon(lambda: self._add(row()))
+
+    def _add(self, request: Request) -> None:
         self._count(request)
         if len(self._queue) >= MOST_KEPT:
             self._queue.popleft()
