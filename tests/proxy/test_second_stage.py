@@ -70,7 +70,7 @@ async def test_what_the_judge_accepts_is_served(upstream: FakeUpstream, asker: A
         "new_question": "Where can I moor a yacht?",
     }
     assert counted(shared, "semcache_second_stages_total", stage="judge", outcome="accepted") == 1
-    assert counted(shared, "semcache_stage_seconds_count", stage="second_stage") >= 1
+    await until(lambda: counted(shared, "semcache_stage_seconds_count", stage="second_stage") >= 1)
 
 
 async def test_what_the_judge_rejects_is_a_miss(upstream: FakeUpstream, asker: Asker) -> None:

@@ -16,6 +16,7 @@ async def test_a_full_cache_finds_what_it_keeps_and_takes_what_is_new(service: S
     for number in range(LIMIT + 5):
         cache.store(f"Where is bollard {number}?", f"At pier {number}.")
     assert [cache.responses(f"Where is bollard {number}?") for number in (12, 3)] == [["At pier 12."], ["At pier 3."]]
+    assert len(cache.listed()) == LIMIT + 5, "and by now the lookups are noted"
     await service.runtime.recorder.flush()
     done = await eviction.run_once(worker, 0.9)
     assert (done.caches, done.evicted) == (1, 6)
