@@ -38,4 +38,14 @@ async def record(known: Cached, *rows: NewObservation) -> None:
     await observations.record(known.db, known.cache, rows)
 
 
-__all__ = ["SIGNALS", "label", "record"]
+async def labels(known: Cached, wrong: float, *, count: int = 250, **changes: Any) -> None:
+    """So many labelled requests at once, of which this share was wrong, each about another answer."""
+    step = round(1 / wrong) if wrong else count + 1
+    rows = [
+        label(known, correct=bool((i + 1) % step), answer_key=uuid4().bytes * 2, **{"similarity": 0.92} | changes)
+        for i in range(count)
+    ]
+    await record(known, *rows)
+
+
+__all__ = ["SIGNALS", "label", "labels", "record"]

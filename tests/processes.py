@@ -6,9 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 BIN = Path(sys.executable).parent
 CHECKOUT = Path(__file__).parents[1]
+WAITING = "from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 def start(command: str, *arguments: str, folder: Path = CHECKOUT, **variables: str) -> subprocess.Popen[str]:
@@ -29,3 +33,15 @@ def run(command: str, *arguments: str, folder: Path = CHECKOUT, **variables: str
     with start(command, *arguments, folder=folder, **variables) as process:
         out, err = process.communicate(timeout=120)
     return process.returncode, out, err
+
+
+def waits(sql: psycopg.Connection[Any]) -> bool:
+    """Whether something in this database waits for a lock."""
+    return sql.execute(f"select {WAITING}").rowcount > 0
+
+
+def kill_waiting(process: subprocess.Popen[str], sql: psycopg.Connection[Any]) -> None:
+    """Kill -9, and end what waits for a lock: Postgres, which sees nothing of the kill, would go on with it."""
+    process.kill()
+    process.communicate()
+    sql.execute(f"select pg_terminate_backend(pid, 10000) {WAITING}")

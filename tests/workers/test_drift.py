@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from labelled import label, record
+from labelled import labels
 from psycopg.types.json import Jsonb
 from sessions import Session, open_session
 from stored import Cached
@@ -21,16 +20,6 @@ from workers.drift import Watched, tightened
 SAID = {"confirmed": 7, "refuted": 0}
 QUIET = Watched(caches=1, alarms=0, tightened=0)
 RUNG = Watched(caches=1, alarms=1, tightened=1)
-
-
-async def labels(known: Cached, wrong: float, *, count: int = 250, **changes: Any) -> None:
-    """So many labelled requests at once, of which this share was wrong, each about another answer."""
-    step = round(1 / wrong) if wrong else count + 1
-    rows = [
-        label(known, correct=bool((i + 1) % step), answer_key=uuid4().bytes * 2, **{"similarity": 0.92} | changes)
-        for i in range(count)
-    ]
-    await record(known, *rows)
 
 
 async def run(worker: Database) -> Watched:

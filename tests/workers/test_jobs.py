@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from calls import Cache, assert_problem, new_cache
-from processes import run, start
+from processes import kill_waiting, run, start
 from running import Service, running_service
 
 from service.cache import jobs
@@ -329,9 +329,7 @@ def test_a_worker_killed_in_a_re_embedding_is_followed_by_another(database_url: 
             with psycopg.connect(database_url, autocommit=True) as watching:
                 while watching.execute(vectors).fetchall() != [(130,), (119,)]:
                     assert first.poll() is None
-                first.kill()
-                first.communicate()
-                watching.execute("select pg_terminate_backend(pid, 10000) from pg_locks where not granted")
+                kill_waiting(first, watching)
             assert (look(cache, job)["state"], look(cache, job)["done"]) == ("running", 100)
             sql.rollback()
             sql.execute("update semcache.task set leased_until = now()")

@@ -1,119 +1,231 @@
-"""A worker is killed in the middle of its transactions: nothing of them stays, and another does all of it, once."""
+"""A worker is killed in the middle of a task: nothing of that stays, and another does all of it, once."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, LiteralString
+from uuid import uuid4
 
 import psycopg
-from processes import start
-from psycopg.rows import dict_row
-from psycopg.types.json import Jsonb
-from stored import Cached, cached
+import pytest
+from labelled import labels
+from processes import kill_waiting, start, waits
+from stored import Cached
 
-from service.store import caches
+from service.settings import Settings
+from service.store import caches, jobs
+from service.store import tasks as store
+from service.store.database import Database
+from workers.runtime import LEASE_SECONDS, run_claimed, tasks
 
-# What each task writes last: it has written something else by then.
-LAST = {
-    "eviction": "evicted",
-    "request_graph": "log_reader",
-    "calibrate": "entry_fit",
-    "lifetimes": "scope",
-    "purge": "entry_fit",
-}
+Sql = psycopg.Connection[tuple[Any, ...]]
+
+ELSEWHERE = {"figures": "writes nothing", "prefetch": "test_prefetch.py kills it while it asks"}
+SCAN_LIMIT = 3
 LOG = """
 select semcache.record_requests(
-    %(tenant_id)s,
-    jsonb_agg(%(row)s || jsonb_build_object('at', now() - n * interval '1 second'))
+    c.tenant_id,
+    jsonb_agg(jsonb_build_object(
+        'at', now() + (n - %(count)s) * interval '1 ms', 'cache_id', c.cache_id, 'session', 's',
+        'scope_key', encode(s.scope_key, 'hex'),
+        'request_key', encode(sha256(concat(n / 40, ' ', n * n %% 7)::bytea), 'hex'),
+        'outcome', %(outcome)s::text, 'reason', 'x', 'latency_ms', 1, 'tokens_saved', 0, 'tokens_spent', 0
+    ))
 )
-from generate_series(1, 20) n
+from semcache.scope s
+join semcache.cache c using (cache_id)
+cross join generate_series(1, %(count)s) n
+group by c.tenant_id
 """
-WAITING = "select count(distinct pid) = %s as all_wait from pg_locks where not granted"
-TERMINATE = "select pg_terminate_backend(pid, 10000) from pg_locks where not granted"
-STATE = """
-select
-    (select count(*) from semcache.entry where cache_id = %(cache_id)s) as entries,
-    (select evicted from semcache.cache_size where cache_id = %(cache_id)s) as evicted,
-    (select coalesce(sum(seen), 0) from semcache.node) as asked,
-    (select count(*) from semcache.calibration) as calibrations,
-    (select ttl_ms from semcache.scope where cache_id = %(cache_id)s) as ttl_ms,
-    (select count(*) from semcache.entry join semcache.cache c using (cache_id) where c.epoch > 0) as flushed
-"""
-DONE = "select count(*) = %s as all_done from semcache.task where name = any (%s) and outcome = 'done'"
+FOLD_REQUESTS = "select semcache.fold_requests(semcache.log_head(), 100, interval '1 hour')"
+FOLD_CHANGES = "select semcache.fold_changes()"
+POSTPONE = "insert into semcache.task (name, next_due) select unnest(%s::text[]), now() + interval '1 hour'"
 
 
-async def test_a_worker_killed_in_the_middle_leaves_nothing_half_done(known: Cached, database_url: str) -> None:
-    other = await cached(known.db, "other")
-    for number in range(25):
-        await other.store(f"to be learned from {number}")
-    for number in range(5):
-        await known.store(f"one of six {number}")
-    await caches.flush(known.db, (await cached(known.db, "flushed")).cache)
-    with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as sql:
-        prepare(sql, known)
-        sql.execute("begin")
-        sql.execute(f"lock table {', '.join('semcache.' + table for table in set(LAST.values()))} in share mode")
-        first = start("pgsemcache", "worker", "--database-url", database_url)
-        with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as watching:
-            await until(watching, WAITING, (len(LAST),))
-            first.kill()
-            await asyncio.to_thread(first.communicate)
-            watching.execute(TERMINATE)
-        assert state(sql, known) == {
-            "entries": 6,
-            "evicted": 0,
-            "asked": 0,
-            "calibrations": 0,
-            "ttl_ms": None,
-            "flushed": 1,
-        }
-        sql.execute("commit")
-        sql.execute("update semcache.task set leased_until = now()")
-        second = start("pgsemcache", "worker", "--database-url", database_url)
-        await until(sql, DONE, (len(LAST), list(LAST)))
-        second.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(second.communicate)
-        assert second.returncode == 0
-        assert state(sql, known) == {
-            "entries": 3,
-            "evicted": 3,
-            "asked": 20,
-            "calibrations": 1,
-            "ttl_ms": 720_000,
-            "flushed": 0,
-        }
+@dataclass(frozen=True)
+class Case:
+    """What a task is given to do, the lock at which its worker is killed, and the state then and after another."""
+
+    task: str
+    given: Callable[[Cached, Sql], Awaitable[object]]
+    lock: LiteralString
+    state: LiteralString
+    killed: tuple[object, ...]
+    done: tuple[object, ...]
 
 
-def prepare(sql: psycopg.Connection[dict[str, Any]], known: Cached) -> None:
-    """Something to do for each task: the cache is too full, and was asked twenty times."""
-    policy = {"maxEntries": 4, "adaptiveTtl": "hit_rate", "ttlMillis": 600_000}
-    where = {"cache_id": known.cache.cache_id, "tenant_id": known.cache.tenant_id}
-    sql.execute(
-        "update semcache.cache set policy = %(policy)s where cache_id = %(cache_id)s", where | {"policy": Jsonb(policy)}
-    )
-    row = {
-        "cache_id": known.cache.cache_id,
-        "scope_key": known.scope_key.hex(),
-        "request_key": known.scope_key.hex(),
-        "entry_id": str(known.entry_id),
-        "served": True,
-        "outcome": "hit",
-        "reason": "same_request",
-        "session": "s",
-        "latency_ms": 1,
-        "tokens_saved": 0,
-        "tokens_spent": 0,
-    }
-    sql.execute(LOG, where | {"row": Jsonb(row)})
+async def more_entries(known: Cached, _: Sql, count: int = 5) -> None:
+    for number in range(count):
+        await known.store(f"entry {number}")
 
 
-async def until(sql: psycopg.Connection[dict[str, Any]], statement: LiteralString, values: Any) -> None:
-    """Ask again until it is so."""
-    async with asyncio.timeout(60):
-        while not all((sql.execute(statement, values).fetchone() or {}).values()):  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.02)
+async def too_many_entries(known: Cached, sql: Sql) -> None:
+    await caches.change_policy(known.db, known.cache, {"maxEntries": 4})
+    await more_entries(known, sql)
 
 
-def state(sql: psycopg.Connection[dict[str, Any]], known: Cached) -> dict[str, Any] | None:
-    return sql.execute(STATE, {"cache_id": known.cache.cache_id}).fetchone()
+async def dead_entries(known: Cached, _: Sql) -> None:
+    await caches.flush(known.db, known.cache)
+
+
+async def fashions(known: Cached, sql: Sql) -> None:
+    """What is asked changes faster than uses fade."""
+    await too_many_entries(known, sql)
+    sql.execute(LOG, {"count": 800, "outcome": "miss"})
+    sql.execute(FOLD_CHANGES)
+    sql.execute("update semcache.cache_size set half_life = 1000000")
+
+
+async def hits(known: Cached, sql: Sql) -> None:
+    await caches.change_policy(known.db, known.cache, {"adaptiveTtl": "hit_rate", "ttlMillis": 600_000})
+    sql.execute(LOG, {"count": 20, "outcome": "hit"})
+
+
+async def a_log(_: Cached, sql: Sql) -> None:
+    sql.execute(LOG, {"count": 20, "outcome": "miss"})
+
+
+async def a_graph(known: Cached, sql: Sql) -> None:
+    await a_log(known, sql)
+    sql.execute(FOLD_REQUESTS)
+
+
+async def words(known: Cached, sql: Sql) -> None:
+    await more_entries(known, sql, 25)
+
+
+async def worse_answers(known: Cached, _: Sql) -> None:
+    await labels(known, 0.1)
+    await labels(known, 0.5)
+
+
+async def an_export(known: Cached, sql: Sql) -> None:
+    await more_entries(known, sql)
+    await jobs.create(known.db, known.cache, "export")
+
+
+CASES = [
+    Case(
+        "purge",
+        dead_entries,
+        "lock table semcache.entry_fit in share mode",
+        "select count(*), (select count(*) from semcache.output) from semcache.entry",
+        killed=(1, 1),
+        done=(0, 0),
+    ),
+    Case(
+        "eviction",
+        too_many_entries,
+        "lock table semcache.evicted in share mode",
+        "select count(*), (select sum(evicted) from semcache.cache_size) from semcache.entry",
+        killed=(6, 0),
+        done=(3, 3),
+    ),
+    Case(
+        "half_life",
+        fashions,
+        "lock table semcache.cache_size in share mode",
+        "select half_life < 1000 from semcache.cache_size",
+        killed=(False,),
+        done=(True,),
+    ),
+    Case(
+        "index_care",  # its build waits for us, and leaves an index that is not valid
+        more_entries,
+        "lock table semcache.embedding in row exclusive mode",
+        "select count(*), sum(indisvalid::int), (select count(*) from semcache.vector_index) "
+        "from pg_index join pg_class c on c.oid = indexrelid where c.relname like 'ann%'",
+        killed=(1, 0, 0),
+        done=(1, 1, 1),
+    ),
+    Case(
+        "lifetimes",
+        hits,
+        "lock table semcache.scope in share mode",
+        "select ttl_ms from semcache.scope",
+        killed=(None,),
+        done=(720_000,),
+    ),
+    Case(
+        "jobs",
+        an_export,
+        "lock table semcache.job_line in share mode",
+        "select state, done, (select count(*) from semcache.job_line) from semcache.job",
+        killed=("running", 0, 0),
+        done=("done", 6, 6),
+    ),
+    Case(
+        "request_graph",
+        a_log,
+        "lock table semcache.log_reader in share mode",
+        "select coalesce(sum(seen), 0), (select count(*) from semcache.request_graph) from semcache.node",
+        killed=(0, 0),
+        done=(20, 1),
+    ),
+    Case(
+        "request_graph",
+        a_graph,
+        "lock table semcache.request_graph in share mode",
+        "select sum(n.seen), count(c), bool_and(g.scored_at = g.grown_at) "
+        "from semcache.node n join semcache.request_graph g using (cache_id) "
+        "left join semcache.centrality c using (node_id)",
+        killed=(20, 0, None),
+        done=(20, 4, True),
+    ),
+    Case(
+        "calibrate",
+        words,
+        "lock table semcache.entry_fit in share mode",
+        "select count(*), (select count(*) from semcache.invalidation) from semcache.calibration",
+        killed=(0, 0),
+        done=(1, 1),
+    ),
+    Case(
+        "drift",
+        worse_answers,
+        "lock table semcache.audit_log in share mode",
+        "select policy, (select count(*) from semcache.calibration), "
+        "(select count(*) from semcache.audit_log where action = 'tighten') from semcache.cache",
+        killed=({}, 0, 0),
+        done=({"similarityThreshold": 0.975}, 1, 1),
+    ),
+]
+
+
+def test_every_task_is_killed_somewhere() -> None:
+    assert {task.name for task in tasks(Settings())} == {case.task for case in CASES} | set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.task} {case.given.__name__}")
+async def test_a_worker_killed_in_the_middle_leaves_nothing_half_done(
+    case: Case, known: Cached, worker: Database, database_url: str
+) -> None:
+    """The first is a process of its own, which has nothing else to do."""
+    settings = Settings(database_url=database_url, exact_scan_limit=SCAN_LIMIT)
+    (task,) = (each for each in tasks(settings) if each.name == case.task)
+    with psycopg.connect(database_url, autocommit=True) as sql:
+        await case.given(known, sql)
+        sql.execute(POSTPONE, ([each.name for each in tasks(settings) if each.name != case.task],))
+        with psycopg.connect(database_url) as holding:
+            holding.execute(case.lock)
+            await kill_where_it_waits(sql, database_url)
+            assert sql.execute(case.state).fetchone() == case.killed
+        sql.execute("update semcache.task set leased_until = now() where leased_until is not null")
+        sql.execute("update semcache.job set leased_until = now() where leased_until is not null")
+        second = uuid4()
+        assert await store.claim(worker, case.task, second, LEASE_SECONDS) is None
+        await run_claimed(worker, task, second)
+        assert sql.execute(case.state).fetchone() == case.done
+
+
+async def kill_where_it_waits(sql: Sql, database_url: str) -> None:
+    process = start("pgsemcache", "worker", "--database-url", database_url, SEMCACHE_EXACT_SCAN_LIMIT=str(SCAN_LIMIT))
+    try:
+        async with asyncio.timeout(60):
+            while not waits(sql):
+                assert process.poll() is None
+                await asyncio.sleep(0.02)
+    finally:
+        kill_waiting(process, sql)
