@@ -17,7 +17,9 @@ THRESHOLDS = (0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Shares of the requests, 0 to 1. repeated: exactly the same was asked before: what an endless cache would hit.
+    """Shares of the requests, 0 to 1. hits: served without a call of their own to the model; coalesced: of these, those
+    that shared another's call; stale: those served an expired answer. repeated: exactly the same was asked before: what
+    an endless cache would hit.
 
     near: by threshold, what came again or was so near to a stored prompt, before guards: no policy can hit more.
     """
@@ -27,6 +29,8 @@ class Rates:
     hits: float
     exact_hits: float
     semantic_hits: float
+    coalesced: float
+    stale: float
     repeated: float
     near: list[tuple[float, float]]
     tokens_saved: int
@@ -67,6 +71,8 @@ def _rates(requests: Sequence[RequestRow]) -> Rates:
         hits=sum(outcomes[name] for name in HITS) / count,
         exact_hits=outcomes["hit"] / count,
         semantic_hits=outcomes["semantic_hit"] / count,
+        coalesced=outcomes["coalesced"] / count,
+        stale=outcomes["stale"] / count,
         repeated=sum(repeats) / count,
         near=[(least, sum(similarity >= least for similarity in nearest) / count) for least in THRESHOLDS],
         tokens_saved=sum(row.tokens_saved for row in requests),

@@ -20,6 +20,8 @@ def _lines(report: Report) -> Iterator[str]:
         f"served           {_percent(rates.hits)}",
         f"exactly          {_percent(rates.exact_hits)}",
         f"by meaning       {_percent(rates.semantic_hits)}",
+        f"coalesced        {_percent(rates.coalesced)}: shared another's call to the model",
+        f"stale            {_percent(rates.stale)}: an expired answer, by the policy",
         f"asked before     {_percent(rates.repeated)}: what a cache without end would hit exactly",
         f"tokens           {rates.tokens_saved} saved, {rates.tokens_spent} spent",
         "",

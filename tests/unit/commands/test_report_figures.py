@@ -89,15 +89,18 @@ def test_rates_tell_what_was_and_what_could_be() -> None:
         request(b"b", "miss", 0.955),
         request(b"c", "semantic_hit", 0.97),
         request(None, "bypass", None),
+        *[request(b"d", outcome, None) for outcome in ("miss", "coalesced", "coalesced", "stale", "stale")],
     ]
     workload = Workload(requests, [PromptRow("x", 3)], [SystemRow("ab" * 32, 4, 900)])
     report = make_report(workload)
     rates = report.rates
-    assert (rates.requests, rates.distinct, rates.repeated, rates.hits) == (5, 3, 0.2, 0.4)
-    assert dict(rates.near)[0.95] == pytest.approx(0.6)
-    assert dict(rates.near)[0.98] == pytest.approx(0.2)
+    assert (rates.requests, rates.distinct, rates.repeated, rates.hits) == (10, 4, 0.5, 0.6)
+    assert (rates.exact_hits, rates.semantic_hits, rates.coalesced, rates.stale) == (0.1, 0.1, 0.2, 0.2)
+    assert dict(rates.near)[0.95] == pytest.approx(0.7)
+    assert dict(rates.near)[0.98] == pytest.approx(0.5)
     text = render(report)
-    assert "5 requests, 3 distinct" in text
+    assert "10 requests, 4 distinct" in text
+    assert "coalesced        20.0 %" in text
     assert "4, 900" in text
 
 
