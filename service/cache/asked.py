@@ -26,7 +26,8 @@ _STATUS: dict[str | None, Status] = {EXACT: "HIT", SEMANTIC: "SEMANTIC-HIT", STA
 class Asked:
     """What is known so far; parts that were not reached in time stay None. provenance: of an answer that is stored.
 
-    flight: the call to the model that was under way, so that nothing was looked up.
+    flight: the call to the model that was under way, so that nothing was looked up. stages: in milliseconds, what came
+    before the lookup's own.
     """
 
     call: Call
@@ -38,6 +39,7 @@ class Asked:
     plan: Plan | None = None
     flight: Flight | None = None
     looked: Looked | None = None
+    stages: dict[str, float] = field(default_factory=dict)
     session: str | None = None
     trouble: str | None = None
     latency_ms: float = 0.0
@@ -121,7 +123,7 @@ class Asked:
             entry_id=entry_id,
             served=is_served,
             similarity=told.similarity,
-            stages=looked.stages if looked else {},
+            stages=self.stages | (looked.stages if looked else {}),
             tokens_saved=saved,
             tokens_spent=spent,
             cost_ms=cost_ms,

@@ -20,7 +20,7 @@ from service.errors import Code, SemcacheError
 from service.identity.model import ModelIdentity
 from service.settings import DEFAULT_CACHE
 from service.store.tenants import Tenant
-from service.telemetry.tracing import span
+from service.telemetry.tracing import Stage
 
 LATE = "deadline"
 _CALLERS = (Code.UNAUTHENTICATED, Code.CACHE_NOT_FOUND)
@@ -102,7 +102,7 @@ async def _look(runtime: Runtime, asked: Asked, model: ModelIdentity | None, que
     if asked.cache is None:
         return
     call = asked.call
-    with runtime.metrics.timed("identity"), span("identity"):
+    with Stage("identity", asked.stages):
         asked.plan = plan = make_plan(call, asked.cache, model, question)
     asked.flight = runtime.flights.get(plan.flight) if asked.joins else None
     if not plan.reads or asked.flight is not None:

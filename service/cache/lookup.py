@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +20,7 @@ from service.identity.tier import Tier
 from service.policy.decision import Policy, Reason, Ruling
 from service.store import entries
 from service.store.rows import Found, ScopeRow
-from service.telemetry.tracing import span
+from service.telemetry.tracing import Stage
 from service.upstream.answer import Answer
 
 EXACT, SEMANTIC, STALE = "exact", "semantic", "stale"
@@ -75,14 +73,8 @@ class Looked:
     withheld: tuple[Found, Answer] | None = None
     stages: dict[str, float] = field(default_factory=dict)
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begun = time.perf_counter()
-        try:
-            with span(name):
-                yield
-        finally:
-            self.stages[name] = round((time.perf_counter() - begun) * 1000, 3)
+    def stage(self, name: str) -> Stage:
+        return Stage(name, self.stages)
 
 
 async def look_up(runtime: Runtime, cache: OpenCache, ask: Ask) -> Looked:

@@ -7,8 +7,6 @@ stands in `service.cache.gauges`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -129,14 +127,6 @@ class Metrics:
         """One request has ended."""
         self.lookup(outcome, reason).inc()
         self._recent.add(time.monotonic(), part=outcome in SERVED)
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.stage(stage).observe(time.perf_counter() - begun)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)

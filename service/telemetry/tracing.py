@@ -6,8 +6,10 @@ a span unless SEMCACHE_TRACE_PROMPTS is on.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from service.errors import Code, SemcacheError
@@ -84,6 +86,25 @@ def _spanning(name: str) -> Generator[Span]:
         begun.end()
 
 
+class Stage:
+    """A span as long as its `with`, whose milliseconds go into `stages` under its name."""
+
+    __slots__ = ("_begun", "_name", "_span", "_stages")
+
+    def __init__(self, name: str, stages: dict[str, float]) -> None:
+        self._name, self._stages, self._span = name, stages, span(name)
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter()
+        self._span.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._span.__exit__(kind, error, trace)
+        self._stages[self._name] = round((time.perf_counter() - self._begun) * 1000, 3)
+
+
 def current() -> Span:
     """The span that this work is part of."""
     return _nobody if _backend is None else _backend.current()
@@ -99,4 +120,4 @@ def trace_ids() -> tuple[str, str] | None:
     return None if _backend is None else _backend.ids()
 
 
-__all__ = ["Span", "begin", "configure_tracing", "current", "passed_on", "span", "trace_ids"]
+__all__ = ["Span", "Stage", "begin", "configure_tracing", "current", "passed_on", "span", "trace_ids"]
