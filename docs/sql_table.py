@@ -17,36 +17,35 @@ made them; views and released functions are kept for one release. [security.md](
 `python docs/sql_table.py` writes this page.
 """
 RELATION = re.compile(r"(?:partitioned )?(table|view) (\w+) owner .*? -- (.*)")
-COLUMN = re.compile(r"    (\w+) (\w+)(?: .*?)? -- (.*)")
+COLUMN = re.compile(r"    (?!policy \w+ for |constraint )(\w+) (\w+)(?: .*?)? -- (.*)")
 FUNCTION = re.compile(r"function (\w+\(.*?\)) returns .* owner semcache_owner.*? -- (.*)")
 
 
 def page() -> str:
     lines = SCHEMA.read_text().splitlines()
     functions = [f"| `{name}` | {text} |\n" for name, text in _matches(FUNCTION, lines)]
-    views = [f"| `{name}` | {text} |\n" for kind, name, text in _matches(RELATION, lines) if kind == "view"]
     return "".join(
         [
             HEAD,
-            "\n## Views\n\n| view | |\n|---|---|\n",
-            *views,
+            "\n## Views\n",
+            *_relations(lines, "view"),
             "\n## Functions\n\n| function | |\n|---|---|\n",
             *functions,
             "\n## Tables\n",
-            *_tables(lines),
+            *_relations(lines, "table"),
         ]
     )
 
 
-def _tables(lines: list[str]) -> Iterator[str]:
-    """Each table with its columns, which stand below it."""
+def _relations(lines: list[str], kind: str) -> Iterator[str]:
+    """Each table or view with the columns that have a comment, which stand below it."""
     is_inside = False
     for line in lines:
         if (found := RELATION.fullmatch(line)) is not None or not line.startswith(" "):
-            is_inside = found is not None and found[1] == "table"
+            is_inside = found is not None and found[1] == kind
             if found is not None and is_inside:
                 yield f"\n### {found[2]}\n\n{found[3]}\n\n| column | type | |\n|---|---|---|\n"
-        elif is_inside and (column := COLUMN.fullmatch(line)) and column[1] not in ("policy", "constraint"):
+        elif is_inside and (column := COLUMN.fullmatch(line)):
             yield f"| `{column[1]}` | {_type(column[2])} | {column[3]} |\n"
 
 

@@ -58,5 +58,14 @@ from (
 ) l
 order by full_percent desc nulls last, l.tenant, l.cache;
 
-comment on view semcache.capacity is 'How full each cache is, by its own limits and its tenant''s, and what was evicted from it. room: entries that fit.';
+comment on view semcache.capacity is 'How full each cache is, by its own limits and its tenant''s, and what was evicted from it.';
+comment on column semcache.capacity.entries is 'Entries that it holds, dead ones included.';
+comment on column semcache.capacity.max_entries is 'Most entries, by its policy or what its tenant''s quota leaves it; null: no limit.';
+comment on column semcache.capacity.bytes is 'What they take: answers, prompts, vectors, and a kilobyte each for rows and indexes.';
+comment on column semcache.capacity.max_bytes is 'Most bytes, likewise; null: no limit.';
+comment on column semcache.capacity.full_percent is 'Entries or bytes in percent of their limit, the fuller of the two: above 100 it is evicted from. Null: no limit.';
+comment on column semcache.capacity.half_life is 'In how many turnovers of the cache a use loses half of its worth.';
+comment on column semcache.capacity.evicted is 'How many entries were ever evicted.';
+comment on column semcache.capacity.evicted_size is 'What they took.';
+comment on column semcache.capacity.room is 'Entries that fit, at their mean size; null: no limit.';
 grant select on semcache.capacity to semcache_app, semcache_worker;

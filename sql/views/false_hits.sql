@@ -31,4 +31,10 @@ where o.verdict = 'wrong'
 order by o.at desc;
 
 comment on view semcache.false_hits is 'Served answers that were found wrong, by somebody or by an audit, with the prompts on both sides, how near they were, and what was answered.';
+comment on column semcache.false_hits.source is 'Who says so: feedback of a caller, or a comparison with a fresh answer.';
+comment on column semcache.false_hits.policy is 'The policy that decided; null where that is not known.';
+comment on column semcache.false_hits.similarity is 'Between the two prompts; 1: the same. Null where the verdict names no prompt.';
+comment on column semcache.false_hits.asked is 'The prompt that got the answer, its beginning; null where nobody gave it.';
+comment on column semcache.false_hits.stored is 'The prompt that the answer was stored for, its beginning; null: the entry is gone.';
+comment on column semcache.false_hits.quarantined_at is 'When the entry ceased to be served for it; null: it is served, or gone.';
 grant select on semcache.false_hits to semcache_app, semcache_worker;

@@ -26,4 +26,5 @@ where u.hits > 0
 order by u.hits desc, u.last_hit_at desc;
 
 comment on view semcache.hottest is 'Living entries by how often they were served.';
+comment on column semcache.hottest.expires_at is 'When it ends; null: never.';
 grant select on semcache.hottest to semcache_app, semcache_worker;

@@ -30,4 +30,10 @@ where i.relnamespace = 'semcache'::regnamespace
 order by pg_relation_size(i.oid) desc;
 
 comment on view semcache.index_health is 'The approximate indexes: how large, over how much of their scope, how much they find, and whether they are whole. It counts rows, so it takes a moment.';
+comment on column semcache.index_health.valid is 'False: a build is under way, or broke off; the worker drops what broke off.';
+comment on column semcache.index_health.rows_at_build is 'Vectors of the scope when it was built; it is built anew when they have doubled. Null: lookups do not use it.';
+comment on column semcache.index_health.rows_now is 'Vectors of the scope now.';
+comment on column semcache.index_health.recall is 'How often it found the nearest neighbour that an exact scan found, 0 to 1; null: not tried since it was built.';
+comment on column semcache.index_health.checked_at is 'When that was tried.';
+comment on column semcache.index_health.scans is 'How often Postgres read it.';
 grant select on semcache.index_health to semcache_app, semcache_worker;

@@ -24,5 +24,11 @@ join semcache.cache c using (cache_id)
 join semcache.tenant t on t.tenant_id = j.tenant_id
 order by j.created_at desc;
 
-comment on view semcache.jobs is 'Long work on caches: how far it is, the newest first. changed: answers that a revalidation found to be others.';
+comment on view semcache.jobs is 'Long work on caches: how far it is, the newest first.';
+comment on column semcache.jobs.done is 'Lines or entries that are done.';
+comment on column semcache.jobs.failed is 'Lines or entries that could not be done.';
+comment on column semcache.jobs.total is 'How many there were at the start.';
+comment on column semcache.jobs.took is 'From when it was asked for to its end, or to now.';
+comment on column semcache.jobs.errors is 'What could not be done and why, the first 20.';
+comment on column semcache.jobs.changed is 'Answers that a revalidation found to be others.';
 grant select on semcache.jobs to semcache_app, semcache_worker;

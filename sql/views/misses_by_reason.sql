@@ -19,4 +19,6 @@ group by t.name, c.cache_id, c.name, r.outcome, r.reason
 order by requests desc;
 
 comment on view semcache.misses_by_reason is 'Why requests of the last day were not served.';
+comment on column semcache.misses_by_reason.percent is 'Of the requests of the cache that were not served.';
+comment on column semcache.misses_by_reason.mean_similarity is 'Of the nearest entries; null: none was looked at.';
 grant select on semcache.misses_by_reason to semcache_app, semcache_worker;

@@ -36,4 +36,10 @@ where c.deleted_at is null
 order by t.name, c.name, b.source, b.served, b.similarity_from desc;
 
 comment on view semcache.observations is 'What was found out, by who says so and by similarity: how often the answer was wrong, with its interval.';
+comment on column semcache.observations.source is 'Who says so: feedback of a caller, or a comparison with a fresh answer. Only what was drawn at random says how often answers are wrong.';
+comment on column semcache.observations.similarity_from is 'Least similarity of the step of 0.05; null where it is not known.';
+comment on column semcache.observations.stale is 'Verdicts that the answer was once right and is no more; they are not counted as wrong.';
+comment on column semcache.observations.wrong_percent is 'Of the verdicts.';
+comment on column semcache.observations.wrong_percent_from is 'Lower end of its interval (Wilson, 95 %).';
+comment on column semcache.observations.wrong_percent_to is 'Upper end of its interval.';
 grant select on semcache.observations to semcache_app, semcache_worker;

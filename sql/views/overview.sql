@@ -43,4 +43,12 @@ where c.deleted_at is null
 order by served.lookups desc, t.name, c.name;
 
 comment on view semcache.overview is 'Where to begin: each cache, what it holds, and how it served in the last day.';
+comment on column semcache.overview.entries is 'Entries that have neither expired nor been flushed.';
+comment on column semcache.overview.answers is 'What their answers take.';
+comment on column semcache.overview.lookups is 'Requests of the last day, as are those of all columns that follow.';
+comment on column semcache.overview.hit_percent is 'Of the lookups: served without a call of their own to the model.';
+comment on column semcache.overview.semantic_percent is 'Of the lookups: served by similarity.';
+comment on column semcache.overview.tokens_saved is 'Tokens of the answers that were served.';
+comment on column semcache.overview.p50_ms is 'Median of the time that the cache took.';
+comment on column semcache.overview.p99_ms is '99th percentile of the time that the cache took.';
 grant select on semcache.overview to semcache_app, semcache_worker;

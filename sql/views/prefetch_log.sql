@@ -45,5 +45,14 @@ left join lateral (
 ) n on true
 order by p.at desc;
 
-comment on view semcache.prefetch_log is 'What was asked ahead, why, and whether it was served: used, waiting, wasted (ended unserved), landed, failed, busy.';
+comment on view semcache.prefetch_log is 'What was asked ahead, why, and whether it was served.';
+comment on column semcache.prefetch_log.why is 'Why no stored answer would have done: missing, expired, expiring soon, or of an earlier revision of the model (new_model).';
+comment on column semcache.prefetch_log.measure is 'The centrality that chose it.';
+comment on column semcache.prefetch_log.chance is 'Probability, as estimated, that it is asked for while no stored answer would do.';
+comment on column semcache.prefetch_log.score is 'What it was expected to save, in milliseconds of the model.';
+comment on column semcache.prefetch_log.outcome is 'used; waiting: it lives, unserved; wasted: it ended unserved; landed: a user had it stored meanwhile; failed; busy: the model server turned it away; asking, or broken off.';
+comment on column semcache.prefetch_log.hits is 'How often the answer was served.';
+comment on column semcache.prefetch_log.first_hit_after is 'Time to its first hit; null: none yet.';
+comment on column semcache.prefetch_log.tokens is 'Tokens that the model counted; while it is asked, those of the last answer.';
+comment on column semcache.prefetch_log.cost_ms is 'Time that the model took.';
 grant select on semcache.prefetch_log to semcache_app, semcache_worker;

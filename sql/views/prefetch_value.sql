@@ -25,4 +25,13 @@ group by p.tenant, p.cache, p.measure
 order by p.tenant, p.cache, p.measure;
 
 comment on view semcache.prefetch_value is 'What prefetching was worth in the last month, by the centrality that chose: answers used and wasted, and their tokens.';
+comment on column semcache.prefetch_value.used is 'Served at least once.';
+comment on column semcache.prefetch_value.waiting is 'Living, and not served yet.';
+comment on column semcache.prefetch_value.wasted is 'Ended without having been served.';
+comment on column semcache.prefetch_value.failed is 'Without an answer: failed, busy or broken off.';
+comment on column semcache.prefetch_value.used_percent is 'Of the used and wasted ones; null: there are none.';
+comment on column semcache.prefetch_value.hits is 'How often the used ones were served.';
+comment on column semcache.prefetch_value.tokens is 'What the model counted for all that was asked.';
+comment on column semcache.prefetch_value.tokens_wasted is 'Of these, for the wasted ones.';
+comment on column semcache.prefetch_value.seconds_not_waited is 'Time that the model took for the used ones, each counted once.';
 grant select on semcache.prefetch_value to semcache_app, semcache_worker;

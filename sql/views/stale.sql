@@ -29,4 +29,5 @@ where c.deleted_at is not null
 order by since desc;
 
 comment on view semcache.stale is 'Rows that are not served any more, and why. Flushed and long expired ones are removed in the background.';
+comment on column semcache.stale.since is 'When it ceased to be served; of a flushed entry, when its cache was last changed.';
 grant select on semcache.stale to semcache_app, semcache_worker;

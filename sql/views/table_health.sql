@@ -16,4 +16,8 @@ where t.schemaname = 'semcache'
 order by pg_total_relation_size(t.relid) desc;
 
 comment on view semcache.table_health is 'The tables: how large they and their indexes are, how much of them is dead, and when that was last cleared.';
+comment on column semcache.table_health.rows is 'As Postgres estimates it, as are dead rows.';
+comment on column semcache.table_health.dead_percent is 'Dead rows of all rows.';
+comment on column semcache.table_health.hot_percent is 'Updates that touched no index (HOT), of all updates.';
+comment on column semcache.table_health.vacuumed_at is 'By hand, by the worker or by Postgres itself; null: never.';
 grant select on semcache.table_health to semcache_app, semcache_worker;

@@ -21,4 +21,11 @@ from semcache.task t
 order by t.name;
 
 comment on view semcache.tasks is 'What the workers do: each task, how its last run ended, and when the next is due.';
+comment on column semcache.tasks.state is 'running, waiting, worker lost: the lease ran out and another takes it, or overdue.';
+comment on column semcache.tasks.outcome is 'Of the last run: done, failed, or stopped with its worker.';
+comment on column semcache.tasks.failures is 'Runs in a row that failed or were killed: each doubles the wait.';
+comment on column semcache.tasks.took is 'How long the last run took; null: it runs.';
+comment on column semcache.tasks.due_in is 'Time to the next run; negative: it is due, or runs.';
+comment on column semcache.tasks.detail is 'What the last run did, or its error.';
+comment on column semcache.tasks.holder is 'The worker that did it last.';
 grant select on semcache.tasks to semcache_app, semcache_worker;

@@ -36,4 +36,7 @@ where c.deleted_at is null
 order by x.weight desc;
 
 comment on view semcache.top_edges is 'The request graph''s edges: what follows what in a session, and in how many of a hundred visits.';
+comment on column semcache.top_edges.percent is 'Of the visits of the first, those that the next one followed, each weighing half after a day.';
+comment on column semcache.top_edges.times_a_day is 'How often it was seen, each time weighing half after a day.';
+comment on column semcache.top_edges.seen is 'How often in all.';
 grant select on semcache.top_edges to semcache_app, semcache_worker;

@@ -36,4 +36,11 @@ where c.deleted_at is null
 order by n.visits desc;
 
 comment on view semcache.top_nodes is 'The request graph''s nodes: what is asked most, how central it is, and whether its answer lives.';
+comment on column semcache.top_nodes.visits_a_day is 'How often it was asked, each time weighing half after a day.';
+comment on column semcache.top_nodes.seen is 'How often it was asked in all.';
+comment on column semcache.top_nodes.popularity is 'Share of the cache''s decayed visits; null, as those that follow: not scored yet.';
+comment on column semcache.top_nodes.pagerank is 'Share of the visits of a walk over the transitions that restarts where sessions start.';
+comment on column semcache.top_nodes.betweenness is 'Share of the likeliest paths that lead through it.';
+comment on column semcache.top_nodes.markov is 'Share of the requests expected soon, by what follows in the sessions under way.';
+comment on column semcache.top_nodes.answer is 'Whether a stored answer is living, dead (flushed or expired), quarantined, or none.';
 grant select on semcache.top_nodes to semcache_app, semcache_worker;

@@ -24,4 +24,6 @@ where u.hits = 0
 order by o.bytes desc, e.created_at;
 
 comment on view semcache.wasteful is 'Living entries that take room and were never served, largest first.';
+comment on column semcache.wasteful.bytes is 'Size of the answer as text.';
+comment on column semcache.wasteful.provenance is 'Where it comes from: upstream, client, prefetch or import.';
 grant select on semcache.wasteful to semcache_app, semcache_worker;

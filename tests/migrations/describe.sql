@@ -48,19 +48,19 @@ line as (
     where r.relkind <> 'S'
        or not exists (select from pg_catalog.pg_depend d where d.objid = r.oid and d.deptype = 'i')
     union all
-    select 3, r.relname, a.attnum, format(
-        '    %s %s%s%s%s -- %s',
+    select case r.relkind when 'v' then 5 else 3 end, r.relname, a.attnum, format(
+        '    %s %s%s%s%s%s',
         a.attname,
         (select t.typname from pg_catalog.pg_type t where t.oid = a.atttypid),
         case when a.attnotnull then ' not null' end,
         case when a.attidentity <> '' then ' identity' end,
         ' default ' || pg_get_expr(d.adbin, d.adrelid),
-        col_description(r.oid, a.attnum)
+        ' -- ' || col_description(r.oid, a.attnum)
     )
     from relation r
     join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
     left join pg_catalog.pg_attrdef d on d.adrelid = r.oid and d.adnum = a.attnum
-    where r.relkind in ('r', 'p')
+    where r.relkind in ('r', 'p', 'v')
     union all
     select 3, r.relname, 2000, format('    constraint %s %s', c.conname, pg_get_constraintdef(c.oid))
     from relation r
