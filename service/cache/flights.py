@@ -176,6 +176,10 @@ class Flights:
         """From here on requests follow it; False where they follow another one already."""
         return self._flights.setdefault(flight.key, flight) is flight
 
+    def land(self, flight: Flight) -> None:
+        """Its answer is whole: from here on requests follow it, whichever they followed before."""
+        self._flights[flight.key] = flight
+
     def remove(self, flight: Flight) -> None:
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]
