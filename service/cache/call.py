@@ -48,6 +48,11 @@ class Call:
         return bool(self.fields.get("stream"))
 
     @property
+    def salt(self) -> tuple[tuple[str, str], ...]:
+        """What keeps it apart beside its body; the model server gets the query, and may obey it."""
+        return (*self.controls.salt, ("query", self.query)) if self.query else self.controls.salt
+
+    @property
     def sane(self) -> bool:
         """Whether the fields that the cache itself obeys have their types; else the model server is to judge."""
         stream, model = self.fields.get("stream"), self.fields.get("model")

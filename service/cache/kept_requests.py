@@ -23,7 +23,7 @@ async def keep_request(runtime: Runtime, asked: Asked, plan: Plan, exchange: Exc
     Not kept are those that are too long, of which several answers are kept, and that their caller keeps apart.
     """
     call, cache, identity = asked.call, asked.cache, plan.identity
-    if cache is None or not cache.policy.prefetch or plan.ask.variants > 1 or call.controls.salt:
+    if cache is None or not cache.policy.prefetch or plan.ask.variants > 1 or call.salt:
         return
     body = dump({name: value for name, value in call.fields.items() if name not in STRIPPED})
     if len(body) > runtime.settings.prefetch_body_bytes:

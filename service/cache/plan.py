@@ -111,7 +111,7 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
 
 
 def _identity(call: Call, cache: OpenCache, model: ModelIdentity, question: str | None) -> Identity:
-    keys = cache.policy.keys(question=question, salt=call.controls.salt)
+    keys = cache.policy.keys(question=question, salt=call.salt)
     namespace = Namespace(cache.tenant.name, cache.row.name)
     return _IDENTIFY[call.endpoint](call.fields, namespace=namespace, model=model, policy=keys)
 

@@ -221,7 +221,7 @@ function scope({ model, sampling, parts }) {
 
 const pairs = (values) =>
   Object.entries(values)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}: ${(typeof value === "string" && value) || JSON.stringify(value)}`)
     .join("\n");
 
 const definitions = (rows) =>

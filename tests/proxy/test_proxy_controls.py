@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from asking import Asker, asked, chat, says
+from asking import CHAT, Asker, asked, chat, says
 
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body
 
@@ -58,6 +58,16 @@ async def test_a_refresh_asks_anew_and_replaces(upstream: FakeUpstream, asker: A
     assert (await asker.ask(body)).text == "New."  # before it is stored, too
     assert (await asker.stored(body)).text == "New."
     assert len(asked(upstream, "sails")) == 2
+
+
+async def test_a_query_is_the_models_and_keeps_apart(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "keels", "Plain.", "Another.")
+    body = chat("What do keels do?")
+    await asker.stored(body)
+    assert (await asker.ask(body, path=f"{CHAT}?api-version=2")).text == "Another."
+    assert asked(upstream, "keels")[-1].target == f"{CHAT}?api-version=2"
+    assert (await asker.stored(body, path=f"{CHAT}?api-version=2")).text == "Another."
+    assert (await asker.ask(body)).text == "Plain."
 
 
 async def test_no_store_keeps_nothing_and_reads_on(upstream: FakeUpstream, asker: Asker) -> None:
