@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 
 from service.cache.asked import IN_FLIGHT, Asked, told_of
 from service.cache.audit import audit
@@ -53,20 +53,21 @@ async def complete(runtime: Runtime, call: Call) -> Reply:
         return await _pass_by(runtime, asked)
     if asked.joins:
         return await _together(runtime, asked, plan)
-    return await _lead(runtime, asked, plan, _flight(runtime, call, plan), alone=True)
+    return await _lead(runtime, asked, plan, _flight(runtime, call), alone=True)
 
 
-def _flight(runtime: Runtime, call: Call, plan: Plan) -> Flight:
-    return Flight(plan.flight, call.form, Broadcast(runtime.settings.max_answer_bytes))
+def _flight(runtime: Runtime, call: Call, key: Hashable = None) -> Flight:
+    return Flight(key, call.form, Broadcast(runtime.settings.max_answer_bytes))
 
 
 async def _together(runtime: Runtime, asked: Asked, plan: Plan) -> Reply:
     """Follow a call that is under way, else begin one. A leader's failure is not shared: its followers ask at once."""
     # The one found before may have ended since: nothing was looked up, and its answer is as good.
-    followed = asked.flight or runtime.flights.get(plan.flight)
+    key = plan.flight
+    followed = asked.flight or runtime.flights.get(key)
     if followed is not None and (reply := await _follow(runtime, asked, plan, followed)) is not None:
         return reply
-    flight = _flight(runtime, asked.call, plan)
+    flight = _flight(runtime, asked.call, key)
     is_first = runtime.flights.add(flight)
     return await _lead(runtime, asked, plan, flight, alone=not is_first)
 
@@ -118,7 +119,7 @@ async def _lead(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight, *, a
     head = await flight.head.get()
     if head is None:
         landed = await _landed(runtime, asked, plan)
-        return landed or await _lead(runtime, asked, plan, _flight(runtime, asked.call, plan), alone=True)
+        return landed or await _lead(runtime, asked, plan, _flight(runtime, asked.call), alone=True)
     if isinstance(head, Head) and head.good:
         return relay(asked.call, head, body, asked.told)
     return await _failed(runtime, asked, head, body)

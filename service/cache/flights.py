@@ -176,12 +176,6 @@ class Flights:
         """From here on requests follow it; False where they follow another one already."""
         return self._flights.setdefault(flight.key, flight) is flight
 
-    def land(self, flight: Flight, key: Hashable) -> None:
-        """Its answer is whole: from here on requests of this key follow it, whichever they followed before."""
-        self.remove(flight)
-        flight.key = key
-        self._flights[key] = flight
-
     def remove(self, flight: Flight) -> None:
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]

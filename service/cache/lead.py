@@ -60,9 +60,7 @@ async def _ask(runtime: Runtime, asked: Asked, plan: Plan, flight: Flight) -> No
     entry_id = None
     try:
         await _read(runtime, flight, exchange)
-        if to_be_kept(asked, exchange):
-            runtime.flights.land(flight, plan.landing)  # nobody gets what it replaces, until it is stored
-        else:
+        if not to_be_kept(asked, exchange):
             runtime.flights.remove(flight)  # it is for those who asked while it came
         flight.end(exchange.answer)
         await asyncio.sleep(PAUSE)

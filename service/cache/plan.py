@@ -70,18 +70,10 @@ class Plan:
 
         A tighter request's call says nothing of what is stored for the others.
         """
-        return self._alike(self.ask.max_age)
-
-    @property
-    def landing(self) -> Hashable:
-        """The same once the answer is there: it is new enough for those that want none so new, too."""
-        return self._alike(None)
-
-    def _alike(self, max_age: float | None) -> Hashable:
         identity, ask = self.identity, self.ask
         text = identity.text if self.near else None
         alike = (identity.scope.key, text) if text else identity.exact_key
-        return self.cache.cache_id, self.cache.changes, alike, ask.pick, max_age, ask.threshold, ask.decision
+        return self.cache.cache_id, self.cache.changes, alike, ask.pick, ask.max_age, ask.threshold, ask.decision
 
     @property
     def flight_name(self) -> str:
