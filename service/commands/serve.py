@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shlex
 import signal
@@ -94,6 +95,8 @@ def _run(settings: Settings, target: Target, listener: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=KEEP_ALIVE,
     )
+    gc.collect()
+    gc.freeze()  # what is loaded stays: a collection that goes through it stops all requests for 100 ms
     uvicorn.Server(config).run(sockets=[listener])
 
 
