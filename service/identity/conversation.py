@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from service.identity.tier import Reason
 
 _SYSTEM_ROLES = ("system", "developer")
 _TALKERS = ("user", "assistant")
+_BLOCK = re.compile(r"```|[:{\[(][ \t\r]*\n[ \t]+\S")  # a fence, or an indented line after what opens a block
 _TOOL_RESULTS = ("tool", "function", "function_call_output", "custom_tool_call_output")
 
 
@@ -93,7 +96,9 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
     message, after = messages[at], messages[at + 1 :]
     if after or len(message) != 2 or not isinstance(message.get("content"), str):
         parts["last_turn"] = hexdigest([_shape(message), after])
-    said, text = hexdigest(message), semantic_text(_text(message.get("content")))
+    plain = _text(message.get("content"))
+    said, text = hexdigest(message), semantic_text(plain)
+    parts |= layout(plain)
     exact = _reason_after(after) or _reason_in(message.get("content"), text)
     if dialogue and exact is None:
         text = semantic_text(context.question or "")
@@ -109,6 +114,16 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
 def semantic_text(text: str) -> str | None:
     """NFC, each run of white space one space, none at the ends; case as it is. None if nothing is left."""
     return " ".join(unicodedata.normalize("NFC", text).split()) or None
+
+
+def layout(text: str) -> dict[str, str]:
+    """The part of the scope that says how the lines of code and outlines are indented, of which the semantic text has
+    nothing left; none where no line is, or there is no such block."""
+    if "\n" not in text or not _BLOCK.search(text):
+        return {}
+    lines = [line for line in textwrap.dedent(text).splitlines() if line]
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines]
+    return {"layout": hexdigest(indents)} if any(indents) else {}
 
 
 def _parts(context: Context, system: str | None, history: str | None) -> dict[str, str]:
@@ -194,4 +209,4 @@ def _reason_in(content: Any, text: str | None) -> Reason | None:
     return Reason.NO_TEXT if text is None else None
 
 
-__all__ = ["Context", "Dialogue", "Spoken", "Turn", "read_messages", "semantic_text"]
+__all__ = ["Context", "Dialogue", "Spoken", "Turn", "layout", "read_messages", "semantic_text"]

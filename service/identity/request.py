@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from service.errors import SemcacheError
 from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
-from service.identity.conversation import WHOLE, Context, Dialogue, Spoken, Turn, read_messages, semantic_text
+from service.identity.conversation import WHOLE, Context, Dialogue, Spoken, Turn, layout, read_messages, semantic_text
 from service.identity.fields import split
 from service.identity.messages import malformed
 from service.identity.model import ModelIdentity
@@ -149,7 +149,7 @@ def _completion(body: Mapping[str, Any], _: KeyPolicy) -> tuple[Spoken, Collecti
     if text is not None:
         parts: dict[str, str] = {"last_turn": hexdigest("list")} if isinstance(prompt, list) else {}
         normal = semantic_text(text)
-        spoken = Spoken(hexdigest(prompt), normal, None if normal else Reason.NO_TEXT, parts=parts)
+        spoken = Spoken(hexdigest(prompt), normal, None if normal else Reason.NO_TEXT, parts=parts | layout(text))
     elif isinstance(prompt, list) and prompt:
         texts = all(isinstance(item, str) for item in prompt)
         spoken = Spoken(hexdigest(prompt), None, Reason.SEVERAL_PROMPTS if texts else Reason.TOKEN_PROMPT)

@@ -10,7 +10,18 @@ from service.identity.canonical import CANONICAL_VERSION, canonical_json, digest
 from service.identity.model import ModelIdentity
 
 PartName = Literal[
-    "endpoint", "context", "system", "history", "last_turn", "tools", "format", "template", "user", "salt", "other"
+    "endpoint",
+    "context",
+    "system",
+    "history",
+    "last_turn",
+    "layout",
+    "tools",
+    "format",
+    "template",
+    "user",
+    "salt",
+    "other",
 ]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
 

@@ -1,5 +1,7 @@
 """What separates and what merges two chat requests, rule by rule."""
 
+import textwrap
+
 import pytest
 
 from service.identity.model import ModelIdentity
@@ -114,6 +116,7 @@ def test_absent_defaults_are_not_filled_in():
         ({"messages": [{"role": "system", "content": "In German."}, USER]}, "system"),
         ({"messages": [USER, {"role": "assistant", "content": "Hemp."}, USER]}, "history"),
         ({"messages": [USER | {"name": "ann"}]}, "last_turn"),
+        ({"messages": [USER | {"content": "Which rope here:\n  - hemp\n  - steel"}]}, "layout"),
     ],
 )
 def test_the_part_that_differs_is_named(fields, part):
@@ -122,6 +125,25 @@ def test_the_part_that_differs_is_named(fields, part):
     assert set(plain.parts) == {"endpoint"}
     assert part in PART_NAMES
     assert other.sampling == plain.sampling == "{}"
+
+
+LOOP = "What does this print?\n{fence}\nfor knot in knots:\n    last = knot\n{indent}print(last)\n{fence}"
+
+
+@pytest.mark.parametrize("fence", ["```", ""])
+def test_indentation_of_code_keeps_apart_what_is_the_same_text(fence):
+    """In Python and YAML it is a part of what is said."""
+    inside, outside = (LOOP.format(fence=fence, indent=indent) for indent in ("    ", ""))
+    one, two, shifted = (identify(talk(("user", text))) for text in (inside, outside, textwrap.indent(inside, "  ")))
+    assert one.text == two.text
+    assert one.scope.key != two.scope.key
+    assert one.scope == shifted.scope
+
+
+def test_white_space_of_plain_text_is_no_part_of_the_scope():
+    texts = ("Which rope for a kite?", " Which\n  rope  for\n\n\ta kite?\r\n", "Which rope\nfor a kite?")
+    asked = [identify(talk(("user", text))) for text in texts]
+    assert {(each.scope.key, each.text) for each in asked} == {(asked[0].scope.key, texts[0])}
 
 
 def test_users_are_a_part_where_the_policy_separates_them():
