@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -11,11 +12,14 @@ from typing import Any, Self
 from uuid import uuid4
 
 import httpx
+from running import Service
 
+from service.cache.flights import Flight
 from service.upstream.sse import Parser
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
 
 CHAT = "/v1/chat/completions"
+PATIENT = 30.0  # seconds for a lookup beyond the usual: what is answered and stored must not depend on the machine
 PATIENCE = 10.0  # seconds for what happens in the background
 
 
@@ -132,3 +136,25 @@ def streams(upstream: FakeUpstream, match: str, *parts: str, **options: Any) -> 
 def asked(upstream: FakeUpstream, text: str) -> list[Any]:
     """The requests that reached the model server with this text."""
     return [call for call in upstream.calls if text.encode() in call.body]
+
+
+async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
+    """Return when the model server has got so many requests with this text."""
+    async with asyncio.timeout(20):
+        while len(asked(upstream, text)) < calls:
+            upstream.arrived.clear()
+            await upstream.arrived.wait()
+
+
+async def attended(service: Service, requests: int) -> None:
+    """Return when so many requests to a service wait for the model, by calls of their own or another's."""
+    flights = service.runtime.flights._flights
+    async with asyncio.timeout(20):
+        while sum(map(_waiting, list(flights.values()))) < requests:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+
+
+def _waiting(flight: Flight) -> int:
+    if not flight.head._known.is_set():
+        return len(flight.head._known._waiters)
+    return len(flight.answer._known._waiters) + len(flight.log._places)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from asking import Asker, asked, says
+from asking import PATIENT, Asker, asked, says
 from conftest import NewDatabase
 from running import running_service
 
@@ -28,7 +28,9 @@ async def rewriting(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncI
     """The address of a service that has a resolver."""
     with new_database() as url:
         resolver = {"resolver_url": upstream.url, "resolver_model": RESOLVER, "resolver_timeout": 1.0}
-        context = running_service(Settings(database_url=url, upstream=upstream.url, **resolver))
+        context = running_service(
+            Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT, **resolver)
+        )
         yield (await asyncio.to_thread(context.__enter__)).base
         await asyncio.to_thread(context.__exit__, None, None, None)
 

@@ -55,7 +55,7 @@ async def test_without_a_database_the_model_answers_quickly_and_hits_come_back(
     upstream: FakeUpstream, start: Start, wire: Relay, failure: str
 ) -> None:
     says(upstream, "gate", "It opens.")
-    async with Asker((await start(database_url=wire.url)).base) as asker:
+    async with Asker((await start(database_url=wire.url, lookup_deadline=0.05)).base) as asker:
         await asker.ask(chat("warm the gate"))
         await asker.stored(chat("warm the gate"))
         getattr(wire, failure)()

@@ -21,7 +21,7 @@ async def value(asker: Asker, name: str, **labels: str) -> float:
 async def test_tokens_and_time_are_spent_once_and_saved_at_each_hit(upstream: FakeUpstream, start: Start) -> None:
     says(upstream, "cooper", "Barrels.")
     question = chat("What does a cooper make?")
-    async with Asker((await start(lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start()).base) as asker:
         await asker.ask(question)
         await asker.stored(question)
         hits = await value(asker, "semcache_lookups_total", outcome="hit")

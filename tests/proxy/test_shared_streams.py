@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 import pytest_asyncio
-from asking import CHAT, Asker, asked, chat
+from asking import CHAT, PATIENT, Asker, asked, attended, chat, reached
 from conftest import NewDatabase
 from processes import start as start_command
 from running import Service, in_company, running_service
@@ -87,7 +87,7 @@ async def pair(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterat
         url = stack.enter_context(new_database())
         services = []
         for _ in range(2):
-            context = running_service(Settings(database_url=url, upstream=upstream.url))
+            context = running_service(Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT))
             services.append(await asyncio.to_thread(context.__enter__))
             stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)
         await in_company(*services)
@@ -95,14 +95,6 @@ async def pair(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterat
         for asker in (one, two, one, two):  # so that no later look at the model changes what is asked
             await asker.ask(chat("warm up"))
         yield Pair(url, services, one, two)
-
-
-async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
-    """Return when the model server has got so many requests with this text."""
-    async with asyncio.timeout(20):
-        while len(asked(upstream, text)) < calls:
-            upstream.arrived.clear()
-            await upstream.arrived.wait()
 
 
 async def followed(leader: Service, follower: Service) -> str:
@@ -176,7 +168,8 @@ async def test_a_stream_that_fails_before_its_first_byte_is_not_shown(
     leader = asyncio.create_task(pair.one.ask(chat(text, stream=True)))
     await reached(upstream, text)
     follower = asyncio.create_task(pair.two.ask(chat(text, stream=True)))
-    asyncio.get_running_loop().call_later(0.3, hold.set)
+    await attended(pair.services[1], 1)
+    hold.set()
     assert ((await follower).text, (await follower).cache) == ("Jam.", "MISS")
     failed = (await asyncio.gather(leader, return_exceptions=True))[0]
     assert isinstance(failed, httpx.RemoteProtocolError) if how == "no byte" else failed.status == 503
@@ -241,7 +234,8 @@ async def test_others_on_the_replica_of_a_follower_wait_for_the_answer_in_their_
         pair.two.open(body | {"stream": True}, path="/v1/responses"),
     ):
         tasks = [asyncio.create_task(pair.two.ask(body | form, path="/v1/responses")) for form in forms]
-        asyncio.get_running_loop().call_later(0.3, gate.set)
+        await attended(pair.services[1], 1 + len(tasks))
+        gate.set()
         others = await asyncio.gather(*tasks)
     assert [(got.cache, b'"metadata":{"of":"two"}' in got.raw) for got in others] == [("COALESCED", True)] * 2
     assert len(asked(upstream, "cellar")) == 1

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from asking import Answered, Asker, asked, chat, says
+from asking import Answered, Asker, asked, attended, chat, reached, says
 from processes import start as start_command
-from running import in_company
+from running import Service, in_company
 
 from service.cache import complete
 from service.cache.asked import Asked
@@ -25,14 +25,6 @@ from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
 from tests.proxy.conftest import Start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
-    """Return when the model server has got so many requests with this text."""
-    async with asyncio.timeout(20):
-        while len(asked(upstream, text)) < calls:
-            upstream.arrived.clear()
-            await upstream.arrived.wait()
 
 
 async def flights(database_url: str) -> list[str]:
@@ -50,7 +42,7 @@ async def waiting(database_url: str) -> list[str]:
     return names
 
 
-async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: Asker) -> None:
+async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: Asker, shared: Service) -> None:
     hold = asyncio.Event()
     upstream.on("ropewalk", Reply(chunks=chat_stream("A long ", "shed.", usage=True), hold=hold))
     bodies = [chat("What is the ropewalk?", stream=bool(i % 2)) for i in range(40)]
@@ -58,7 +50,8 @@ async def test_many_equal_requests_make_one_call(upstream: FakeUpstream, asker: 
     tasks = [asyncio.create_task(asker.ask(bodies[0]))]
     await reached(upstream, "ropewalk")
     tasks += [asyncio.create_task(asker.ask(body)) for body in bodies[1:]]
-    asyncio.get_running_loop().call_later(0.3, hold.set)
+    await attended(shared, len(bodies))
+    hold.set()
     answers = await asyncio.gather(*tasks)
     assert {answer.text for answer in answers} == {"A long shed."}
     assert [a.streamed for a in answers] == [body["stream"] for body in bodies]
@@ -151,32 +144,34 @@ async def test_stream_followers_get_the_bytes_as_they_come(upstream: FakeUpstrea
     assert (await asker.stored(body)).text == "Forty seven."
 
 
-async def test_a_leaders_error_is_not_shared(upstream: FakeUpstream, asker: Asker) -> None:
+async def test_a_leaders_error_is_not_shared(upstream: FakeUpstream, asker: Asker, shared: Service) -> None:
     hold = asyncio.Event()
     upstream.on("brewery", Reply(status=503, json={"error": {}}, hold=hold), Reply(json=chat_body("Ale.")))
     tasks = [asyncio.create_task(asker.ask(chat("What does the brewery make?")))]
     await reached(upstream, "brewery")
     tasks += [asyncio.create_task(asker.ask(chat("What does the brewery make?"))) for _ in range(6)]
-    asyncio.get_running_loop().call_later(0.3, hold.set)
+    await attended(shared, len(tasks))
+    hold.set()
     leader, *followers = await asyncio.gather(*tasks)
     assert (leader.status, {f.status for f in followers}, {f.text for f in followers}) == (503, {200}, {"Ale."})
 
 
-async def test_followers_of_a_failed_leader_ask_at_once(upstream: FakeUpstream, asker: Asker) -> None:
+async def test_followers_of_a_failed_leader_ask_at_once(upstream: FakeUpstream, asker: Asker, shared: Service) -> None:
     first, others = asyncio.Event(), asyncio.Event()
     failed = [Reply(status=503, json={"error": {}}, hold=hold) for hold in (first, others)]
     upstream.on("maltings", *failed)
     tasks = [asyncio.create_task(asker.ask(chat("What do the maltings make?")))]
     await reached(upstream, "maltings")
     tasks += [asyncio.create_task(asker.ask(chat("What do the maltings make?"))) for _ in range(4)]
-    asyncio.get_running_loop().call_later(0.3, first.set)
+    await attended(shared, len(tasks))
+    first.set()
     await reached(upstream, "maltings", 5)
     others.set()
     assert {got.status for got in await asyncio.gather(*tasks)} == {503}
 
 
 async def test_a_stream_that_breaks_before_its_first_byte_is_asked_for_again_by_its_followers(
-    upstream: FakeUpstream, asker: Asker
+    upstream: FakeUpstream, asker: Asker, shared: Service
 ) -> None:
     gate = asyncio.Event()
     broken = Reply(chunks=chat_stream("Never."), gates={0: gate}, cut_after=0)
@@ -184,7 +179,8 @@ async def test_a_stream_that_breaks_before_its_first_byte_is_asked_for_again_by_
     body = chat("What is in the stables?", stream=True)
     async with asker.open(body) as leader:
         tasks = [asyncio.create_task(asker.ask(body)) for _ in range(3)]
-        asyncio.get_running_loop().call_later(0.3, gate.set)
+        await attended(shared, 1 + len(tasks))
+        gate.set()
         assert [(got.status, got.text) for got in await asyncio.gather(*tasks)] == [(200, "Hay.")] * 3
         with pytest.raises(httpx.RemoteProtocolError):
             await leader.aread()
@@ -240,17 +236,22 @@ async def test_replicas_make_one_call(upstream: FakeUpstream, start: Start, data
     hold = asyncio.Event()
     upstream.on("granary", Reply(chunks=chat_stream("Grain.", usage=True), hold=hold))
     body = chat("What is in the granary?")
-    async with replicas(start) as (one, two):
+    services = [await start() for _ in range(2)]
+    await in_company(*services)
+    async with Asker(services[0].base) as one, Asker(services[1].base) as two:
         first = asyncio.create_task(one.ask(body | {"stream": True}))
         await reached(upstream, "granary")
         others = [asyncio.create_task(two.ask(body)) for _ in range(5)]
-        await waiting(database_url)
-        asyncio.get_running_loop().call_later(0.5, hold.set)
+        await attended(services[1], len(others))
+        assert len(await flights(database_url)) == 1
+        hold.set()
         got = [await first, *await asyncio.gather(*others)]
         assert [a.text for a in got] == ["Grain."] * 6
         assert [a.cache for a in got] == ["MISS"] + ["COALESCED"] * 5
         assert len(asked(upstream, "granary")) == 1
-        assert await flights(database_url) == []
+        async with asyncio.timeout(20):
+            while await flights(database_url):
+                pass
 
 
 async def test_replicas_that_waited_for_nothing_ask_at_once(upstream: FakeUpstream, start: Start) -> None:

@@ -47,7 +47,7 @@ async def test_an_expired_answer_is_given_at_once_and_renewed_once(
 ) -> None:
     hold = asyncio.Event()
     tide(upstream, hold)
-    first, second = await start(l1_entries=0, lookup_deadline=30.0), await start(l1_entries=0)
+    first, second = await start(l1_entries=0), await start(l1_entries=0)
     await in_company(first, second)
     async with Asker(first.base) as asker, Asker(second.base) as other:
         await asker.new_cache(staleWhileRevalidateMillis=WINDOW)
@@ -72,7 +72,7 @@ async def test_a_living_answer_comes_before_a_newer_expired_one(
     upstream: FakeUpstream, start: Start, database_url: str
 ) -> None:
     tide(upstream)
-    async with Asker((await start(l1_entries=0, lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start(l1_entries=0)).base) as asker:
         await asker.new_cache(staleWhileRevalidateMillis=WINDOW)
         await stored(asker)
         with psycopg.connect(database_url, autocommit=True) as connection:
@@ -92,7 +92,7 @@ async def test_after_the_window_and_where_the_caller_wants_less_the_model_is_ask
     upstream: FakeUpstream, start: Start, database_url: str, ago: int, directive: str
 ) -> None:
     tide(upstream)
-    async with Asker((await start(l1_entries=0, lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start(l1_entries=0)).base) as asker:
         await asker.new_cache(staleWhileRevalidateMillis=WINDOW)
         await stored(asker)
         expire(database_url, ago)
@@ -104,7 +104,7 @@ async def test_a_caller_cannot_want_more_than_the_policy_allows(
     upstream: FakeUpstream, start: Start, database_url: str
 ) -> None:
     tide(upstream)
-    async with Asker((await start(l1_entries=0, lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start(l1_entries=0)).base) as asker:
         await asker.new_cache()
         await stored(asker)
         expire(database_url)
@@ -116,7 +116,7 @@ async def test_a_caller_may_refuse_what_stands_in_for_an_error(
     upstream: FakeUpstream, start: Start, database_url: str
 ) -> None:
     upstream.on("tide", Reply(json=chat_body("Rising.")), Reply(status=503, json={"error": {"message": "busy"}}))
-    async with Asker((await start(l1_entries=0, lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start(l1_entries=0)).base) as asker:
         await asker.new_cache(staleIfErrorMillis=WINDOW)
         await stored(asker)
         expire(database_url)
@@ -126,7 +126,7 @@ async def test_a_caller_may_refuse_what_stands_in_for_an_error(
 
 async def test_what_was_called_stale_is_served_in_no_window(upstream: FakeUpstream, start: Start) -> None:
     tide(upstream)
-    async with Asker((await start(l1_entries=0, lookup_deadline=30.0)).base) as asker:
+    async with Asker((await start(l1_entries=0)).base) as asker:
         await asker.new_cache(staleWhileRevalidateMillis=WINDOW)
         await stored(asker)
         entry = (await asker.ask(BODY)).headers["x-cache-entry-id"]
