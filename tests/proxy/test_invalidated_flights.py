@@ -6,7 +6,7 @@ import asyncio
 
 import httpx
 import pytest
-from asking import Asker, asked, chat
+from asking import Asker, chat, reached
 
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body
 from tests.proxy.conftest import Start
@@ -18,14 +18,6 @@ CHANGES = {
     "bulk delete": ("DELETE", "/entries", {"tags": ["none has it"]}),
     "policy": ("PATCH", "", {"policy": {"ttlMillis": 60_000}}),
 }
-
-
-async def reached(upstream: FakeUpstream, text: str, calls: int = 1) -> None:
-    """Return when the model server has got so many requests with this text."""
-    async with asyncio.timeout(20):
-        while len(asked(upstream, text)) < calls:
-            upstream.arrived.clear()
-            await upstream.arrived.wait()
 
 
 async def change(asker: Asker, what: str) -> None:
