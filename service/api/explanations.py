@@ -59,7 +59,7 @@ def _call(request: ProxiedRequest, settings: Settings) -> Call:
     return Call(
         endpoint=_ENDPOINTS[request.path],
         path=request.path,
-        query="",
+        query=request.query,
         headers=controlled.headers,
         raw=b"",
         body=controlled.body,

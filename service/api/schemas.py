@@ -200,6 +200,7 @@ class ProxiedRequest(Body):
     """A request as the proxy gets it. `x-cache-namespace` says nothing here: the cache is that of the path."""
 
     path: Literal["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings"]
+    query: str = Field("", description="of its URL, without the question mark")
     headers: dict[str, str] = Field(default_factory=dict, description="those that control the cache count")
     body: dict[str, Any]
 

@@ -14,8 +14,9 @@ from tests.proxy.conftest import Start
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def explained(asker: Asker, body: Any, *, path: str = CHAT, **headers: str) -> Any:
-    request = {"path": path, "body": body, "headers": {k.replace("_", "-"): v for k, v in headers.items()}}
+async def explained(asker: Asker, body: Any, *, path: str = CHAT, query: str = "", **headers: str) -> Any:
+    given = {k.replace("_", "-"): v for k, v in headers.items()}
+    request = {"path": path, "query": query, "body": body, "headers": given}
     got = await asker.http.post(f"/v1/caches/{asker.cache}/explain", json={"request": request})
     assert got.status_code == 200, got.text
     return got.json()
@@ -44,6 +45,8 @@ async def test_the_parts_of_the_scope_that_differ_are_named(upstream: FakeUpstre
     told = await explained(asker, chat("") | other | {"temperature": 1})
     assert told["outcome"] == "miss"
     assert set(told["neighbours"][0]["scopeDiffersIn"]) == {"sampling", "system"}
+    told = await explained(asker, chat("What does a tanner make?"), query="api-version=2")
+    assert (told["outcome"], told["neighbours"][0]["scopeDiffersIn"]) == ("miss", ["salt"])
 
 
 async def test_what_passes_by_the_cache_says_so(asker: Asker) -> None:
