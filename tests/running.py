@@ -51,10 +51,14 @@ def running_service(settings: Settings) -> Iterator[Service]:
 
 
 async def in_company(*services: Service) -> None:
-    """Return when each knows that it is not alone."""
+    """Return when each holds a lease, and knows by it that it is not alone."""
     async with asyncio.timeout(20):
-        while any(service.runtime.coherence.alone for service in services):  # noqa: ASYNC110 - nothing tells of it
+        while not all(map(_accompanied, services)):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
+
+
+def _accompanied(service: Service) -> bool:
+    return service.runtime.memory.live and not service.runtime.coherence.alone
 
 
 def _port(server: uvicorn.Server, thread: threading.Thread) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from asking import PATIENT, Asker
+from asking import PATIENT, STEADY, Asker
 from conftest import NewDatabase
 from running import Service, running_service
 
@@ -50,7 +50,7 @@ async def start(upstream: FakeUpstream, database_url: str, tmp_path: Path) -> As
 
         async def begin(**changes: Any) -> Service:
             settings = {"database_url": database_url, "data_dir": tmp_path, "upstream": upstream.url}
-            settings |= {"lookup_deadline": PATIENT} | changes
+            settings |= {"lookup_deadline": PATIENT, "lease_duration": STEADY} | changes
             context = running_service(Settings(**settings))
             service = await asyncio.to_thread(context.__enter__)
             stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)

@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 import pytest_asyncio
-from asking import CHAT, PATIENT, Asker, asked, attended, chat, reached
+from asking import CHAT, PATIENT, STEADY, Asker, asked, attended, chat, reached
 from conftest import NewDatabase
 from processes import start as start_command
 from running import Service, in_company, running_service
@@ -87,7 +87,8 @@ async def pair(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterat
         url = stack.enter_context(new_database())
         services = []
         for _ in range(2):
-            context = running_service(Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT))
+            settings = Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT, lease_duration=STEADY)
+            context = running_service(settings)
             services.append(await asyncio.to_thread(context.__enter__))
             stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)
         await in_company(*services)
@@ -309,7 +310,7 @@ async def test_a_leader_that_is_killed_in_mid_stream_breaks_it(
     service = await start(flight_lease=1.0)
     body = chat("What is in the mews?", stream=True)
     where = ["--port", "0", "--upstream", upstream.url, "--database-url", database_url]
-    variables = {"SEMCACHE_FLIGHT_LEASE": "1", "HOME": os.environ["HOME"]}
+    variables = {"SEMCACHE_FLIGHT_LEASE": "1", "SEMCACHE_LEASE_DURATION": str(STEADY), "HOME": os.environ["HOME"]}
     with start_command("pgsemcache", "serve", *where, **variables) as process:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from asking import Answered, Asker, asked, attended, chat, reached, says
+from asking import STEADY, Answered, Asker, asked, attended, chat, reached, says
 from processes import start as start_command
 from running import Service, in_company
 
@@ -362,7 +362,7 @@ async def test_a_killed_leader_hands_over(
     upstream.on("smithy", Reply(json=chat_body("Never."), hold=asyncio.Event()), Reply(json=chat_body("Iron.")))
     service = await start(flight_lease=1.0)
     async with Asker(service.base) as two:
-        variables = {"SEMCACHE_FLIGHT_LEASE": "1", "HOME": os.environ["HOME"]}
+        variables = {"SEMCACHE_FLIGHT_LEASE": "1", "SEMCACHE_LEASE_DURATION": str(STEADY), "HOME": os.environ["HOME"]}
         where = ["--port", "0", "--upstream", upstream.url, "--database-url", database_url]
         with start_command("pgsemcache", "serve", *where, **variables) as process:
             assert process.stdout is not None
