@@ -56,7 +56,6 @@ class BareModel:
 
 
 NEIGHBOURS = 4
-ONE_LIVING = {"answers": 1, "stale": 0.0}
 
 
 class Floor:
@@ -74,6 +73,7 @@ class Floor:
             "cache_id": cache_id,
             "attributes": Jsonb({}),
             "born_after": None,
+            "min_ttl": 0.0,
             "client_answers": True,
         }
         self.scope = {"scope_id": scope_id, "embedder_id": embedder_id}
@@ -91,7 +91,7 @@ class Floor:
         return await (await self.connection.execute("select 1", prepare=True)).fetchone()
 
     async def exact(self, text: str) -> Any:
-        values = self.common | {"scope_key": self.scope_key, "exact_key": self.keys.get(text, b"0")} | ONE_LIVING
+        values = self.common | {"scope_key": self.scope_key, "exact_key": self.keys.get(text, b"0"), "answers": 1}
         return await (await self.connection.execute(query("find_exact"), values, prepare=True)).fetchone()
 
     async def near(self, text: str) -> Any:

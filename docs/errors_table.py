@@ -55,6 +55,8 @@ REASONS = {
     "revalidating": "an answer after its end, while the model is asked in the background",
     "upstream_failed": "the model failed, and a stored answer stands in",
     "no_entry": "nothing is stored in this scope",
+    "too_old": "the stored answer to this request is older than the caller's `max-age`",
+    "ends_too_soon": "the stored answer to this request has less left than the caller's `min-fresh`",
     "no_neighbour": "nothing that is stored in this scope may be looked at",
     "below_floor": "the nearest entry is too far for any policy",
     "below_threshold": "the nearest entry is not near enough",

@@ -165,13 +165,14 @@ def _reading(source: _Source) -> dict[str, Any]:
     )
     return {name: any(thrown) for name, thrown in switches.items()} | {
         "max_age": _strictest(min, ages),
+        "min_fresh": directives.get("min-fresh"),
         "stale_while_revalidate": directives.get("stale-while-revalidate"),
         "stale_if_error": directives.get("stale-if-error"),
     }
 
 
 def _directives(value: str) -> dict[str, float | None]:
-    """The directives of Cache-Control (RFC 9111, section 5.2) by name, with the least seconds where they have
+    """The directives of Cache-Control (RFC 9111, section 5.2) by name, with the strictest seconds where they have
     some.
 
     What is not understood is passed over. A max-age that is no number is 0, as for a stale answer (section
@@ -182,7 +183,8 @@ def _directives(value: str) -> dict[str, float | None]:
         key, text = name.lower(), argument.strip('"')
         seconds = min(float(text), _TOO_LONG) if _is_digits(text) else 0.0 if key == "max-age" else None
         known = found.get(key)
-        found[key] = seconds if known is None or seconds is None else min(known, seconds)
+        strictest = max if key == "min-fresh" else min
+        found[key] = seconds if known is None or seconds is None else strictest(known, seconds)
     return found
 
 

@@ -188,8 +188,9 @@ async def _stale(runtime: Runtime, asked: Asked) -> Looked | None:
     cache, plan = asked.cache, asked.plan
     if cache is None or plan is None or not plan.reads:
         return None
-    seconds = tighten_stale(cache.policy.stale_if_error_millis, asked.call.controls.stale_if_error)
-    if not seconds:
+    controls = asked.call.controls
+    seconds = tighten_stale(cache.policy.stale_if_error_millis, controls.stale_if_error, controls.min_fresh)
+    if seconds <= 0:
         return None
     return await look_again(runtime, asked.call, look_up_stale(runtime, cache, plan.ask, seconds))
 

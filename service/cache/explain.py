@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from uuid import UUID
 from service.cache.call import Call
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
-from service.cache.lookup import EXACT, FILLING, SEMANTIC, STALE, Ask, Looked, look_up
+from service.cache.lookup import ENDS_TOO_SOON, EXACT, FILLING, SEMANTIC, STALE, TOO_OLD, Ask, Looked, look_up
 from service.cache.plan import make_plan
 from service.cache.runtime import Runtime
 from service.cache.second_stage import look_twice
@@ -139,7 +140,7 @@ async def _neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Look
 
 
 def _neighbour(cache: OpenCache, row: Row, ask: Ask, looked: Looked) -> Neighbour:
-    differs = scope_differences(row, ask.identity)
+    differs, ttl = scope_differences(row, ask.identity), math.inf if row["ttl"] is None else row["ttl"]
     text, threshold = semantic_text(row["prompt"]), looked.threshold
     guards = check(features_of(ask.identity.text or ""), features_of(text or ""))
     decision = looked.nearby.decision if looked.nearby else None
@@ -152,7 +153,9 @@ def _neighbour(cache: OpenCache, row: Row, ask: Ask, looked: Looked) -> Neighbou
         "below_threshold": threshold < 1 and row["similarity"] < threshold,
         "other_text": threshold >= 1 and text != ask.identity.text,
         "other_attributes": any(row["attributes"].get(k) != v for k, v in ask.attributes.items()),
-        "expired": row["expired"],
+        "expired": ttl <= 0,
+        ENDS_TOO_SOON: 0 < ttl <= ask.min_ttl,
+        TOO_OLD: ask.max_age is not None and row["age"] >= ask.max_age,
         "quarantined": row["quarantined"],
     }
     by_policy = [judged.reason.value] if judged and judged.reason in _BY_POLICY else []
@@ -226,6 +229,8 @@ def _bars_neighbours(looked: Looked) -> str | None:
         return "The request asks for a fresh answer: without that it would be looked up."
     if looked.reason == FILLING:
         return "The prompt's variants are still being filled: further answers to it would have to be stored."
+    if looked.reason in (TOO_OLD, ENDS_TOO_SOON):
+        return "This very request has an answer: without max-age and min-fresh in Cache-Control it would be served."
     if looked.reason != "no_entry" and looked.nearby is None:
         return f"No neighbour may be served ({looked.reason}): at most an answer stored for this very request would be."
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from service.cache.directory import OpenCache
@@ -25,6 +25,7 @@ from service.upstream.answer import Answer
 
 EXACT, SEMANTIC, STALE = "exact", "semantic", "stale"
 FILLING = "variants_filling"
+TOO_OLD, ENDS_TOO_SOON = "too_old", "ends_too_soon"
 SAME_REQUEST, UPSTREAM_FAILED, REVALIDATING = "same_request", "upstream_failed", "revalidating"
 
 
@@ -35,7 +36,7 @@ class Ask:
     threshold: cosine, 0 to 1. decision: a policy that must accept a neighbour beside the cache's own. max_age: seconds.
     variants: how many answers are kept for one prompt, and pick which of them is wanted, from 0 on. client_answers:
     whether one that a client stored may be served. exploration: the share of semantic hits that is withheld, 0 to 1.
-    stale: for how many seconds after its end an answer may be served.
+    min_ttl: seconds that an answer must have left; below 0 for how many after its end it may be served.
     """
 
     identity: Identity
@@ -48,7 +49,7 @@ class Ask:
     pick: int = 0
     client_answers: bool = True
     exploration: float = 0.0
-    stale: float = 0.0
+    min_ttl: float = 0.0
 
 
 @dataclass(slots=True)
@@ -92,6 +93,8 @@ async def look_up(runtime: Runtime, cache: OpenCache, ask: Ask) -> Looked:
         return looked
     if SEMANTIC in strategies and looked.scope is not None and ask.identity.text is not None:
         await _by_neighbours(runtime, cache, ask, looked)
+    if looked.found is None and (ask.max_age is not None or ask.min_ttl > 0):
+        await _name_unfresh(runtime, cache, ask, looked)
     return looked
 
 
@@ -119,7 +122,7 @@ async def look_up_stale(runtime: Runtime, cache: OpenCache, ask: Ask, seconds: f
     Raises: SemcacheError(DATABASE_UNAVAILABLE).
     """
     looked = Looked(reason=UPSTREAM_FAILED, threshold=cache.policy.threshold(ask.threshold))
-    looked.scope, found = await _find_exact(runtime, cache, ask, stale=seconds)
+    looked.scope, found = await _find_exact(runtime, cache, ask, min_ttl=-seconds)
     answer = answer_of(found[0]) if found else None
     if answer is None:
         return None
@@ -138,11 +141,11 @@ def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -
         found: Found
         found, answer = kept.value
         age = found.age + kept.seconds
-        if found.ttl is not None and kept.seconds >= found.ttl:
+        ttl = None if found.ttl is None else found.ttl - kept.seconds
+        if ttl is not None and ttl <= max(0.0, ask.min_ttl):
             return False
         if ask.max_age is not None and age > ask.max_age:
             return False
-        ttl = None if found.ttl is None else found.ttl - kept.seconds
         _serve(looked, found, answer, EXACT, SAME_REQUEST, age=age, ttl=ttl)
         return True
 
@@ -150,7 +153,7 @@ def _from_memory(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -
 async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked, *, serve: bool) -> bool:
     mark = runtime.memory.mark
     with looked.stage("exact"):
-        looked.scope, found = await _find_exact(runtime, cache, ask, stale=ask.stale)
+        looked.scope, found = await _find_exact(runtime, cache, ask, min_ttl=ask.min_ttl)
     chosen = _pick(found, ask) if serve else None
     answer = answer_of(chosen) if chosen else None
     if chosen is None or answer is None:
@@ -174,7 +177,7 @@ async def _exactly(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked,
 
 
 async def _find_exact(
-    runtime: Runtime, cache: OpenCache, ask: Ask, *, stale: float
+    runtime: Runtime, cache: OpenCache, ask: Ask, *, min_ttl: float
 ) -> tuple[ScopeRow | None, list[Found]]:
     return await entries.find_exact(
         runtime.db,
@@ -185,8 +188,17 @@ async def _find_exact(
         born_after=_born_after(ask),
         client_answers=ask.client_answers,
         answers=ask.variants,
-        stale=stale,
+        min_ttl=min_ttl,
     )
+
+
+async def _name_unfresh(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:
+    """Give its age as the reason where nothing else keeps an answer to this very request back."""
+    anyhow = replace(ask, max_age=None)
+    _, found = await _find_exact(runtime, cache, anyhow, min_ttl=min(0.0, ask.min_ttl))
+    if (kept := _pick(found, ask)) is not None:
+        too_old = ask.max_age is not None and kept.age >= ask.max_age
+        looked.reason = TOO_OLD if too_old else ENDS_TOO_SOON
 
 
 def _pick(found: Sequence[Found], ask: Ask) -> Found | None:
@@ -218,6 +230,7 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
             attributes=ask.attributes,
             neighbours=max(cache.policy.neighbours, ask.variants),
             born_after=_born_after(ask),
+            min_ttl=max(0.0, ask.min_ttl),
             client_answers=ask.client_answers,
         )
     looked.nearest = found[0].similarity if found else None
@@ -277,10 +290,12 @@ def _born_after(ask: Ask) -> datetime | None:
 
 
 __all__ = [
+    "ENDS_TOO_SOON",
     "EXACT",
     "FILLING",
     "SEMANTIC",
     "STALE",
+    "TOO_OLD",
     "UPSTREAM_FAILED",
     "Ask",
     "Looked",

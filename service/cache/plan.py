@@ -73,7 +73,8 @@ class Plan:
         identity, ask = self.identity, self.ask
         text = identity.text if self.near else None
         alike = (identity.scope.key, text) if text else identity.exact_key
-        return self.cache.cache_id, self.cache.changes, alike, ask.pick, ask.max_age, ask.threshold, ask.decision
+        tighter = ask.max_age, ask.min_ttl, ask.threshold, ask.decision
+        return self.cache.cache_id, self.cache.changes, alike, ask.pick, tighter
 
     @property
     def flight_name(self) -> str:
@@ -105,7 +106,7 @@ def make_plan(call: Call, cache: OpenCache, model: ModelIdentity | None, questio
         pick=_pick(call.fields, variants),
         client_answers=policy.client_answers,
         exploration=policy.exploration_rate if explores else 0.0,
-        stale=_stale(policy, controls) if explores else 0.0,
+        min_ttl=_min_ttl(policy, controls, stale=explores),
     )
     return Plan(cache.row, ask, bypass, controls.refresh, stores, ttl_ms)
 
@@ -136,8 +137,9 @@ def _variants(policy: CachePolicy, controls: Controls, identity: Identity) -> in
     return max(policy.variants, controls.variants or 1) if identity.sampled else 1
 
 
-def _stale(policy: CachePolicy, controls: Controls) -> float:
-    return tighten_stale(policy.stale_while_revalidate_millis, controls.stale_while_revalidate)
+def _min_ttl(policy: CachePolicy, controls: Controls, *, stale: bool) -> float:
+    allowed_ms = policy.stale_while_revalidate_millis if stale else 0
+    return -tighten_stale(allowed_ms, controls.stale_while_revalidate, controls.min_fresh)
 
 
 def _pick(fields: Mapping[str, Any], variants: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Annotated
@@ -84,15 +85,17 @@ def _checked(settings: Settings, line: str, number: int) -> str:
 
 async def _finish(runtime: Runtime, opened: OpenCache, job_id: UUID) -> JobRow:
     """Do the job, or watch the worker that has taken it over."""
-    holder, tenant_id = uuid4(), opened.row.tenant_id
+    holder, tenant_id, watched = uuid4(), opened.row.tenant_id, sys.stderr.isatty()
     while (job := await store.get(runtime.db, opened.row, job_id)).ended_at is None:
-        typer.echo(f"\r{job.done + job.failed} of {job.total}", err=True, nl=False)
+        if watched:
+            typer.echo(f"\r{job.done + job.failed} of {job.total}", err=True, nl=False)
         claimed = await store.claim(runtime.db, holder, jobs.LEASE_SECONDS, (tenant_id, job_id))
         if claimed is None:
             await asyncio.sleep(LOOK)
         else:
             await jobs.work(runtime, claimed, holder)
-    typer.echo("\r", err=True, nl=False)
+    if watched:
+        typer.echo("\r", err=True, nl=False)
     return job
 
 

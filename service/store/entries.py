@@ -61,11 +61,11 @@ async def find_exact(
     born_after: datetime | None = None,
     client_answers: bool = True,
     answers: int = 1,
-    stale: float = 0.0,
+    min_ttl: float = 0.0,
 ) -> tuple[ScopeRow | None, list[Found]]:
     """The scope of this key, and in it the newest living answers to this request that have these attributes.
 
-    stale: for how many seconds an expired answer counts as living.
+    min_ttl: more seconds than these an answer must have left; below 0 for how many an expired one counts as living.
     """
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
@@ -79,7 +79,7 @@ async def find_exact(
                 "born_after": born_after,
                 "client_answers": client_answers,
                 "answers": answers,
-                "stale": stale,
+                "min_ttl": min_ttl,
             },
             prepare=True,
         )
@@ -100,6 +100,7 @@ async def find_neighbours(
     attributes: dict[str, str],
     neighbours: int,
     born_after: datetime | None = None,
+    min_ttl: float = 0.0,
     client_answers: bool = True,
 ) -> list[Found]:
     """The nearest living entries of a scope, nearest first. `vector` has unit length, shape (dimensions,)."""
@@ -126,6 +127,7 @@ async def find_neighbours(
                 "attributes": Jsonb(attributes),
                 "neighbours": neighbours,
                 "born_after": born_after,
+                "min_ttl": min_ttl,
                 "client_answers": client_answers,
             },
             prepare=True,

@@ -1,5 +1,5 @@
--- The scope, and in it the newest living answers to exactly this request that have the attributes asked for. An answer
--- that expired at most so many seconds ago counts too, where stale ones may be served, and comes after those alive.
+-- The scope, and in it the newest living answers to exactly this request that have the attributes asked for and so many
+-- seconds left. Where stale ones may be served these are below 0, and an expired answer comes after those alive.
 -- No row: the scope does not exist, so nothing can be near either. One round trip, three index look-ups.
 select
     s.scope_id,
@@ -37,7 +37,7 @@ left join lateral (
       and e.attributes @> %(attributes)s
       and e.epoch = c.epoch
       and e.quarantined_at is null
-      and (e.expires_at is null or e.expires_at > now() - make_interval(secs => %(stale)s))
+      and (e.expires_at is null or e.expires_at > now() + make_interval(secs => %(min_ttl)s))
       and (%(client_answers)s or e.provenance <> 'client')
       and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
     order by (e.expires_at <= now()) is true, e.created_at desc, e.entry_id

@@ -41,7 +41,7 @@ cross join lateral (
       and x.attributes @> %(attributes)s
       and x.quarantined_at is null
       and (%(client_answers)s or x.provenance <> 'client')
-      and (x.expires_at is null or x.expires_at > now())
+      and (x.expires_at is null or x.expires_at > now() + make_interval(secs => %(min_ttl)s))
       and (%(born_after)s::timestamptz is null or x.created_at > %(born_after)s)
       and x.epoch = (
           select c.epoch

@@ -38,6 +38,19 @@ async def test_a_request_of_the_proxy_is_explained_as_it_is_answered(upstream: F
     assert told["neighbours"][0]["obstacles"] == ["below_threshold"]
 
 
+async def test_an_answer_that_is_not_fresh_enough_says_so(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "fletcher", "Arrows.")
+    await asker.ask(chat("What does a fletcher make?"), x_cache_ttl="600")
+    await asker.stored(chat("What does a fletcher make?"))
+    for directive, reason in (("max-age=0", "too_old"), ("min-fresh=700", "ends_too_soon")):
+        told = await explained(asker, chat("What does a fletcher make?"), cache_control=directive)
+        assert (told["outcome"], told["reason"]) == ("miss", reason)
+        assert told["neighbours"][0]["obstacles"] == [reason]
+        assert "without max-age and min-fresh" in told["wouldChange"]
+        near = await explained(asker, chat("What does a fletcher make for us?"), cache_control=directive)
+        assert reason in near["neighbours"][0]["obstacles"]
+
+
 async def test_the_parts_of_the_scope_that_differ_are_named(upstream: FakeUpstream, asker: Asker) -> None:
     says(upstream, "tanner", "Leather.")
     await asker.stored(chat("What does a tanner make?"))

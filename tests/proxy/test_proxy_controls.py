@@ -103,7 +103,27 @@ async def test_an_older_answer_than_max_age_is_asked_anew(upstream: FakeUpstream
     says(upstream, "flag", "Blue.", "Red.")
     await asker.stored(chat("Which flag is up?"))
     assert (await asker.ask(chat("Which flag is up?"), cache_control="max-age=600")).text == "Blue."
-    assert (await asker.ask(chat("Which flag is up?"), cache_control="max-age=0")).text == "Red."
+    got = await asker.ask(chat("Which flag is up?"), cache_control="max-age=0")
+    assert (got.text, got.cache, got.reason) == ("Red.", "MISS", "too_old")
+
+
+async def test_an_answer_that_ends_sooner_than_min_fresh_is_not_served(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "moles", "Two.")
+    await asker.ask(chat(TEXT), x_cache_ttl="600")
+    await asker.stored(chat(TEXT))
+    for body, status in ((chat(TEXT), "HIT"), (chat(CLOSE), "SEMANTIC-HIT")):
+        fresh = await asker.ask(body, cache_control="min-fresh=300, only-if-cached")
+        assert (fresh.status, fresh.cache) == (200, status)
+        assert (await asker.ask(body, cache_control="min-fresh=700, only-if-cached")).status == 504
+    assert (await asker.ask(chat(TEXT), cache_control="min-fresh=700, only-if-cached")).reason == "ends_too_soon"
+
+
+async def test_an_answer_that_never_ends_is_fresh_enough(upstream: FakeUpstream, asker: Asker) -> None:
+    says(upstream, "moles", "Two.")
+    await asker.new_cache(ttlMillis=None)
+    await asker.stored(chat(TEXT))
+    assert (await asker.ask(chat(TEXT), cache_control="min-fresh=99999999")).cache == "HIT"
+    assert (await asker.ask(chat(CLOSE), cache_control="min-fresh=99999999")).cache == "SEMANTIC-HIT"
 
 
 async def test_callers_only_tighten(upstream: FakeUpstream, asker: Asker) -> None:

@@ -86,7 +86,13 @@ async def test_a_living_answer_comes_before_a_newer_expired_one(
 
 
 @pytest.mark.parametrize(
-    ("ago", "directive"), [(WINDOW // 1000 + 5, ""), (5, "stale-while-revalidate=0"), (5, "stale-while-revalidate=3")]
+    ("ago", "directive"),
+    [
+        (WINDOW // 1000 + 5, ""),
+        (5, "stale-while-revalidate=0"),
+        (5, "stale-while-revalidate=3"),
+        (5, "min-fresh=0"),
+    ],
 )
 async def test_after_the_window_and_where_the_caller_wants_less_the_model_is_asked(
     upstream: FakeUpstream, start: Start, database_url: str, ago: int, directive: str
@@ -121,6 +127,7 @@ async def test_a_caller_may_refuse_what_stands_in_for_an_error(
         await stored(asker)
         expire(database_url)
         assert (await asker.ask(BODY, cache_control="stale-if-error=3")).status == 503
+        assert (await asker.ask(BODY, cache_control="min-fresh=0")).status == 503
         assert (await asker.ask(BODY, cache_control="stale-if-error=3600")).cache == "STALE"
 
 

@@ -41,6 +41,8 @@ def read(body: dict[str, Any] | None = None, /, **headers: str) -> Controls:
         ({"cache_control": 'max-age="5", max-age=9'}, Controls(max_age=5)),
         ({"cache_control": "max-age=soon"}, Controls(max_age=0)),
         ({"cache_control": "max-age=99999999999"}, Controls(max_age=2.0**31)),
+        ({"cache_control": "min-fresh=5, min-fresh=9"}, Controls(min_fresh=9)),
+        ({"cache_control": "min-fresh=0"}, Controls(min_fresh=0)),
         ({"cache_control": "only-if-cached, max-stale"}, Controls(only_if_cached=True)),
         ({"cache_control": 'ext="no-cache, no-store", ;=,'}, Controls()),
         ({"x_bf_cache_ttl": "30s"}, Controls(ttl=30)),
