@@ -21,7 +21,9 @@ from service.settings import Settings
 from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
 
-os.environ.setdefault("SEMCACHE_LOOKUP_DEADLINE", "5")  # a busy machine is no reason to ask without a lookup
+# A busy machine is no reason to ask without a lookup, nor to take the database for dead.
+os.environ.setdefault("SEMCACHE_LOOKUP_DEADLINE", "5")
+os.environ.setdefault("SEMCACHE_DATABASE_TIMEOUT", "30")
 
 TEMPLATE = "semcache_template"
 NewDatabase = Callable[[], AbstractContextManager[str]]

@@ -24,6 +24,8 @@ from tests.proxy.conftest import Start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+BRIEF: dict[str, Any] = {"lease_duration": 1.0, "database_timeout": 2.0}  # so that what is lost is missed soon
+
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def wire(database_url: str) -> AsyncIterator[Relay]:
@@ -55,7 +57,7 @@ async def test_without_a_database_the_model_answers_quickly_and_hits_come_back(
     upstream: FakeUpstream, start: Start, wire: Relay, failure: str
 ) -> None:
     says(upstream, "gate", "It opens.")
-    async with Asker((await start(database_url=wire.url, lookup_deadline=0.05, lease_duration=1.0)).base) as asker:
+    async with Asker((await start(database_url=wire.url, lookup_deadline=0.05, **BRIEF)).base) as asker:
         await asker.ask(chat("warm the gate"))
         await asker.stored(chat("warm the gate"))
         getattr(wire, failure)()
@@ -102,7 +104,7 @@ async def test_who_was_checked_may_ask_the_model_without_a_database_and_nobody_e
 ) -> None:
     says(upstream, "lock", "It fills.")
     key, number = await keys(database_url)
-    service = await start(database_url=wire.url, key_grace=600, lease_duration=1.0)
+    service = await start(database_url=wire.url, key_grace=600, **BRIEF)
     async with Asker(service.base, key=key) as asker, Asker(service.base, key="sk-nobody") as stranger:
         await asker.stored(chat("How does a lock work?"))
         assert (await stranger.ask(chat("How does a lock work?", model="made-up"))).status == 401
@@ -131,7 +133,7 @@ async def test_a_key_is_remembered_only_for_so_long(
 ) -> None:
     says(upstream, "weir", "It holds.")
     key, _ = await keys(database_url)
-    async with Asker((await start(database_url=wire.url, key_grace=0, lease_duration=1.0)).base, key=key) as asker:
+    async with Asker((await start(database_url=wire.url, key_grace=0, **BRIEF)).base, key=key) as asker:
         await asker.ask(chat("What does a weir do?"))
         wire.down()
         async with asyncio.timeout(20):
@@ -172,7 +174,7 @@ async def test_only_if_cached_says_so_when_nothing_can_be_looked_up(
     upstream: FakeUpstream, start: Start, wire: Relay
 ) -> None:
     says(upstream, "mole", "Stone.")
-    async with Asker((await start(database_url=wire.url, lease_duration=1.0)).base) as asker:
+    async with Asker((await start(database_url=wire.url, **BRIEF)).base) as asker:
         await asker.stored(chat("What is a mole?"))
         wire.down()
         got = await asker.ask(chat("Is there a mole?"), cache_control="only-if-cached")
@@ -218,7 +220,7 @@ async def test_requests_survive_the_database_being_killed_in_their_midst(
     upstream: FakeUpstream, start: Start, wire: Relay
 ) -> None:
     says(upstream, "pier", "Six.")
-    async with Asker((await start(database_url=wire.url, lease_duration=1.0)).base) as asker:
+    async with Asker((await start(database_url=wire.url, **BRIEF)).base) as asker:
         limits = httpx.Limits(max_connections=32)
         asker.http = httpx.AsyncClient(base_url=asker.base, timeout=30, limits=limits)
 
