@@ -153,6 +153,7 @@ def _neighbour(cache: OpenCache, row: Row, ask: Ask, looked: Looked) -> Neighbou
         "below_threshold": threshold < 1 and row["similarity"] < threshold,
         "other_text": threshold >= 1 and text != ask.identity.text,
         "other_attributes": any(row["attributes"].get(k) != v for k, v in ask.attributes.items()),
+        "client_answer": row["provenance"] == "client" and not ask.client_answers,
         "expired": ttl <= 0,
         ENDS_TOO_SOON: 0 < ttl <= ask.min_ttl,
         TOO_OLD: ask.max_age is not None and row["age"] >= ask.max_age,

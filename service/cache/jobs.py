@@ -80,6 +80,8 @@ async def work(runtime: Runtime, claimed: Claimed, holder: UUID) -> None:
     renewing = asyncio.create_task(_keep_renewing(runtime, claimed, holder))
     try:
         cache = await reopen_cache(runtime, Tenant(claimed.tenant_id, claimed.tenant), claimed.cache)
+        if cache.row.cache_id != claimed.cache_id:
+            raise SemcacheError(Code.CACHE_NOT_FOUND, "the cache was deleted, and another one has its name")
         batch = await _KINDS[claimed.kind](runtime, cache, claimed)
     except SemcacheError as error:
         if error.code in PASSING:

@@ -27,6 +27,7 @@ class Claimed:
     job_id: UUID
     tenant_id: TenantId
     tenant: str
+    cache_id: int
     cache: str
     kind: JobKind
     position: Position | None

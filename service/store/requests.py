@@ -12,6 +12,7 @@ from service.policy.sweep import Nearest, Seen, Verdicts
 from service.store.database import Connection, Database, Row
 from service.store.queries import query
 from service.store.rows import CacheRow, TenantId
+from service.store.text import to_columns
 
 
 async def record(db: Database, tenant_id: TenantId, requests: Sequence[dict[str, Any]]) -> None:
@@ -22,7 +23,7 @@ async def record(db: Database, tenant_id: TenantId, requests: Sequence[dict[str,
 
 async def logged(db: Database, cache: CacheRow, request_id: str) -> list[Row]:
     """Rows of the log with this id, the newest first, as `logged_requests` gives them."""
-    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "request_id": request_id}
+    values = {"tenant_id": cache.tenant_id, "cache_id": cache.cache_id, "request_id": to_columns(request_id)[0]}
     async with db.tenant(cache.tenant_id) as connection:
         return await (await connection.execute(query("logged_requests"), values)).fetchall()
 

@@ -21,6 +21,7 @@ returning
     j.job_id,
     j.tenant_id,
     t.name as tenant,
+    c.cache_id,
     c.name as cache,
     j.kind,
     j.position

@@ -5,6 +5,7 @@ select
     e.prompt,
     e.prompt_verbatim,
     e.attributes,
+    e.provenance,
     extract(epoch from now() - e.created_at)::float8 as age,
     extract(epoch from e.expires_at - now())::float8 as ttl,
     e.quarantined_at is not null as quarantined,

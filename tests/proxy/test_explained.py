@@ -62,6 +62,14 @@ async def test_the_parts_of_the_scope_that_differ_are_named(upstream: FakeUpstre
     assert (told["outcome"], told["neighbours"][0]["scopeDiffersIn"]) == ("miss", ["salt"])
 
 
+async def test_a_clients_answer_that_the_policy_refuses_says_so(asker: Asker) -> None:
+    await asker.new_cache(clientAnswers=False)
+    given = {"prompt": "What does a chandler make?", "scope": {"sampling": {"temperature": 0}}, "response": "Candles."}
+    await asker.http.post(f"/v1/caches/{asker.cache}/entries", json=given)
+    told = await explained(asker, chat("What does a chandler make?"))
+    assert "client_answer" in told["neighbours"][0]["obstacles"]
+
+
 async def test_what_passes_by_the_cache_says_so(asker: Asker) -> None:
     body = chat("What does a glazier fit?")
     assert (await explained(asker, body, x_cache_mode="off"))["reason"] == "mode_off"
@@ -105,6 +113,7 @@ async def test_an_answers_id_leads_to_what_became_of_its_request(upstream: FakeU
         assert found[0]["entryId"] == hit.headers["x-cache-entry-id"]
     assert (await asker.http.get(f"/v1/caches/{asker.cache}/requests/order-67")).json() == {"data": []}
     assert (await asker.http.get("/v1/caches/default/requests/order-66")).json() == {"data": []}
+    assert (await asker.http.get(f"/v1/caches/{asker.cache}/requests/%00")).json() == {"data": []}
 
 
 async def test_a_judges_word_in_an_explanation_is_not_kept(

@@ -207,6 +207,21 @@ async def test_a_cancelled_job_stops_where_it_is(service: Service, worker: Datab
     assert service.http.delete(f"{cache.path}/jobs/{job['id']}").status_code == 204
 
 
+async def test_a_job_of_a_deleted_cache_leaves_the_next_one_of_its_name_alone(
+    service: Service, settings: Settings, worker: Database
+) -> None:
+    cache = new_cache(service.http)
+    ask_for(cache, "import", entries=lines(3))
+    assert service.http.delete(cache.path).status_code == 204
+    assert service.http.post("/v1/caches", json={"name": cache.name}).status_code == 201
+    await task.run_once(worker, settings)
+    assert cache.listed() == []
+    async with worker.connection() as connection:
+        row = await connection.one("select state, errors from semcache.job")
+    assert row["state"] == "failed"
+    assert "was deleted" in row["errors"][0]["rule"]
+
+
 async def test_jobs_take_turns(service: Service, worker: Database) -> None:
     cache = new_cache(service.http)
     asked = [ask_for(cache, "import", entries=lines(150)) for _ in range(2)]
