@@ -429,19 +429,23 @@ class Stats(View):
     max_bytes: int | None
     full_percent: float | None = Field(description="of the tighter limit; null where there is none")
     evicted: int = Field(description="entries that gave way so far")
-    lookups: int
-    hits: int
+    lookups: int = Field(description="hits, misses, bypasses, refreshes, shadowed and errors")
+    hits: int = Field(description="of the four kinds that follow")
     exact_hits: int
     semantic_hits: int
+    coalesced_hits: int = Field(description="answered by the call that an equal request had made")
+    stale_hits: int
     misses: int
     bypasses: int
+    refreshes: int = Field(description="fresh answers that callers asked for")
+    shadowed: int = Field(description="decided in shadow, and never served")
     errors: int
     hit_rate: float | None = Field(description="hits per lookup; null where there was none")
     tokens_saved: int
     tokens_spent: int
     latency_p50_ms: float | None
     latency_p99_ms: float | None
-    miss_reasons: dict[str, int]
+    miss_reasons: dict[str, int] = Field(description="of misses, bypasses, refreshes and errors")
     calibrations: list[CalibrationView] = Field(description="what the cache has learned, by embedder")
 
 

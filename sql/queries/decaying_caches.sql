@@ -5,5 +5,6 @@ select
     k.half_life
 from semcache.capacity k
 where k.room is not null
+  and k.half_life is not null
   and k.eviction = 'lfu-decay-cost'
 order by k.cache_id

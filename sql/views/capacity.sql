@@ -24,11 +24,9 @@ select
 from (
     select
         t.name as tenant,
-        c.name as cache,
-        c.policy,
         z.*,
         least(
-            (c.policy ->> 'maxEntries')::bigint,
+            (z.policy ->> 'maxEntries')::bigint,
             case
                 when t.max_entries is not null
                     and row_number() over (partition by z.tenant_id order by v.gives nulls last, z.entries desc, z.cache_id) = 1
@@ -36,16 +34,30 @@ from (
             end
         ) as max_entries,
         least(
-            (c.policy ->> 'maxBytes')::bigint,
+            (z.policy ->> 'maxBytes')::bigint,
             case
                 when t.max_bytes is not null
                     and row_number() over (partition by z.tenant_id order by v.gives nulls last, z.bytes desc, z.cache_id) = 1
                 then greatest(t.max_bytes - sum(z.bytes) over (partition by z.tenant_id) + z.bytes, 1)
             end
         ) as max_bytes
-    from semcache.cache_size z
-    join semcache.cache c using (cache_id)
-    join semcache.tenant t on t.tenant_id = c.tenant_id
+    from (
+        select
+            c.cache_id,
+            c.tenant_id,
+            c.name as cache,
+            c.policy,
+            coalesce(s.entries, 0) as entries,
+            coalesce(s.bytes, 0) as bytes,
+            s.half_life,
+            coalesce(s.evicted, 0) as evicted,
+            coalesce(s.evicted_bytes, 0) as evicted_bytes,
+            s.evicted_at
+        from semcache.cache c
+        left join semcache.cache_size s using (cache_id)
+        where c.deleted_at is null
+    ) z
+    join semcache.tenant t using (tenant_id)
     left join lateral (
         select true as gives
         from semcache.entry_usage u
@@ -54,7 +66,6 @@ from (
           and u.rank < 'infinity'
         limit 1
     ) v on true
-    where c.deleted_at is null
 ) l
 order by full_percent desc nulls last, l.tenant, l.cache;
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
-from calls import Cache
+from calls import Cache, new_cache
 from running import Service
 from typer.testing import CliRunner
 
@@ -34,6 +35,10 @@ def test_a_quota_is_set_as_a_whole_and_shown(service: Service, database_url: str
     assert limits(cache)[:2] == (None, 1_000_000)
     quotas(database_url, "set", "--tenant", "default")
     assert limits(cache) == (None, None, None, 0)
+
+
+def test_limits_are_shown_before_a_worker_has_counted(http: httpx.Client) -> None:
+    assert limits(new_cache(http, maxEntries=8, maxBytes=1_000_000)) == (8, 1_000_000, 0.0, 0)
 
 
 def test_a_quota_of_nobody_is_refused(database_url: str) -> None:

@@ -45,6 +45,24 @@ def test_traffic_tells_tiers_steps_and_reasons(asked: Cache) -> None:
     assert traffic["stepMillis"] == 1_000
 
 
+def test_the_figures_of_a_cache_add_up(cache: Cache, shared_service: Service) -> None:
+    outcomes = ["hit", "semantic_hit", "coalesced", "stale", "miss", "bypass", "refresh", "shadow", "error"]
+    with psycopg.connect(shared_service.runtime.db.url, autocommit=True) as connection:
+        connection.execute(
+            "insert into semcache.request_log (at, tenant_id, cache_id, outcome, reason, latency_ms) "
+            "select now(), tenant_id, cache_id, o, o, 1 from semcache.cache, "
+            "unnest(%s::text[]) with ordinality u (o, n), generate_series(1, n) where name = %s",
+            [outcomes, cache.name],
+        )
+    stats = cache.http.get(f"{cache.path}/stats").json()
+    hits = ["exactHits", "semanticHits", "coalescedHits", "staleHits"]
+    others = ["misses", "bypasses", "refreshes", "shadowed", "errors"]
+    assert [stats[name] for name in hits + others] == list(range(1, 10))
+    assert stats["hits"] == sum(stats[name] for name in hits)
+    assert stats["lookups"] == stats["hits"] + sum(stats[name] for name in others)
+    assert sum(stats["missReasons"].values()) == stats["lookups"] - stats["hits"] - stats["shadowed"]
+
+
 def test_steps_stand_on_the_grid_that_the_answer_tells(asked: Cache) -> None:
     traffic = figures(asked, "traffic", windowMillis=120_000)
     since, until = (datetime.fromisoformat(traffic[end]).timestamp() for end in ("since", "until"))
