@@ -151,6 +151,8 @@ def storable(answer: Answer, request: Mapping[str, Any] | None = None) -> str | 
     A refusal in words is stored as any text: it is what the model says to this prompt. One that a filter made
     ends with `content_filter` and is not.
     """
+    if answer.body.get("error"):
+        return "upstream_error"
     if answer.endpoint == "embeddings":
         asked = request or {}
         is_float32 = asked.get("embed_dtype") in (None, "float32")
@@ -255,7 +257,7 @@ def _unstorable_choice(choice: dict[str, Any]) -> str | None:
 
 
 def _unstorable_response(body: dict[str, Any]) -> str | None:
-    if body.get("status", "completed") != "completed" or body.get("error") or body.get("incomplete_details"):
+    if body.get("status", "completed") != "completed" or body.get("incomplete_details"):
         return "response_incomplete"
     kinds = {item.get("type") for item in body["output"]}
     if not kinds <= _OWN_ITEMS:

@@ -29,6 +29,7 @@ _SECRET = re.compile(
 # Made anew for the next hop; only the identity encoding is asked for, so that relayed answers can be read.
 _REQUEST_OWN = _CONNECTION | {b"host", b"content-length", b"accept-encoding", b"expect"}
 _ANSWER_OWN = _CONNECTION | {b"date", b"server"}
+_DECODED = {b"gzip", b"deflate", b"br", b"zstd"}  # by aiohttp, whatever was asked for; others pass as they come
 
 
 def request_headers(
@@ -52,7 +53,7 @@ def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """What the caller gets of the model server's headers; `x-cache…` and `age` are this cache's to say."""
     given = [(name.lower(), value) for name, value in headers]
     own = set(_ANSWER_OWN) | {b"age"}
-    if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in given):
+    if any(name == b"content-encoding" and value.lower() in _DECODED for name, value in given):
         own |= {b"content-encoding", b"content-length"}
     return [(name, value) for name, value in _without(given, own) if not name.startswith(b"x-cache")]
 

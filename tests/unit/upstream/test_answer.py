@@ -58,7 +58,8 @@ def said(text: str) -> dict[str, Any]:
         (response(said("Noon."), {"type": "web_search_call"}), "server_tool"),
         (response(said("Noon."), status="incomplete"), "response_incomplete"),
         (response(said("Noon."), incomplete_details={"reason": "content_filter"}), "response_incomplete"),
-        (response(said("Noon."), error={"code": "server_error"}), "response_incomplete"),
+        (response(said("Noon."), error={"code": "server_error"}), "upstream_error"),
+        (Answer("chat", chat().body | {"error": {"message": "overloaded"}}), "upstream_error"),
     ],
 )
 def test_only_complete_answers_are_storable(answer: Answer, reason: str | None) -> None:
