@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 
 from service.api.problems import Problem
 from service.identity.scope import PartName
-from service.policy.cache_policy import MAX_TTL_MS, CachePolicy, lifetime, unit_interval
+from service.policy.cache_policy import MAX_TTL_MS, MOST_VARIANTS, CachePolicy, lifetime, unit_interval
 from service.policy.decision import Policy
 from service.store.rows import JobKind, JobState
 
@@ -269,6 +269,7 @@ class Exported(BaseModel):
     cost_ms: float | None = Field(ge=0, le=1e12)
     exact_key: Sha256
     parts: dict[PartName, Sha256]
+    variants: int = Field(1, ge=1, le=MOST_VARIANTS)
 
 
 class ImportedEntry(NewEntry):
@@ -321,7 +322,7 @@ class EntryChange(Body):
         None, description="counts from now; null: for ever; cut to the policy's maxTtlMillis"
     )
     tags: Tags | None = None
-    pinned: bool | None = None
+    pinned: bool | None = Field(None, description="not evicted; an answer that replaces it is pinned too")
     quarantined: bool | None = None
 
 

@@ -50,6 +50,7 @@ def to_line(row: Mapping[str, Any]) -> str:
                 "sampling": json.loads(row["sampling"]),
                 "parts": row["parts"],
                 "semantic": row["semantic"],
+                "variants": row["variants"],
             },
         }
     )
@@ -94,6 +95,7 @@ def _stored(cache: OpenCache, line: Mapping[str, Any], stored: Mapping[str, Any]
         tags=line.get("tags") or [],
         ttl_ms=_lifetime(stored["expiresAt"]),
         cost_ms=stored["costMs"],
+        variants=stored.get("variants", 1),
     )
 
 

@@ -115,7 +115,9 @@ def _run(settings: Settings, tenant: str, cache: str, work: Work) -> None:
         runtime = build_runtime(settings, db)
         await runtime.start()
         try:
-            await work(runtime, await reopen_cache(runtime, await tenants.ensure(db, tenant), cache))
+            whose = tenants.ensure if tenant == DEFAULT_TENANT else tenants.find
+            owner = await whose(db, tenant)
+            await work(runtime, await reopen_cache(runtime, owner, cache))
         finally:
             await runtime.stop()
 

@@ -259,4 +259,12 @@ def _rule(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
 
-__all__ = ["DEFAULT_THRESHOLD", "LONGEST_STALE_MS", "MAX_TTL_MS", "CachePolicy", "Compare", "read_policy"]
+__all__ = [
+    "DEFAULT_THRESHOLD",
+    "LONGEST_STALE_MS",
+    "MAX_TTL_MS",
+    "MOST_VARIANTS",
+    "CachePolicy",
+    "Compare",
+    "read_policy",
+]

@@ -1,6 +1,6 @@
 -- Store one answer for one prompt. Of p_variants places for the same request and attributes an empty one is taken, or
--- one whose answer is dead, else the oldest answer is replaced. Nothing is stored, and entry_id is null, where the cache was
--- flushed, changed or deleted from since it had p_changes.
+-- one whose answer is dead, else the oldest answer is replaced; what replaces a pinned one is pinned. Nothing is stored,
+-- and entry_id is null, where the cache was flushed, changed or deleted from since it had p_changes.
 -- Caller: the service, after a store by the data API or a complete answer of the model.
 -- Locks: the cache's row, shared, so that a change of it comes before or after; an advisory lock on the request, so that
 -- equal stores come one after the other; then record_invalidation's.
@@ -43,6 +43,7 @@ declare
     v_known boolean;
     v_variant integer;
     v_replaced uuid[];
+    v_pinned boolean := false;
 begin
     select c.epoch, c.changes
     into v_epoch, v_changes
@@ -91,15 +92,15 @@ begin
     limit 1;
 
     if v_known then
-        v_replaced := array(
-            select e.entry_id
-            from entry e
-            where e.tenant_id = p_tenant_id
-              and e.cache_id = p_cache_id
-              and e.exact_key = p_exact_key
-              and e.attributes_key = p_attributes_key
-              and e.variant = v_variant
-        );
+        select coalesce(array_agg(e.entry_id), '{}'), coalesce(bool_or(e.pinned and e.epoch = v_epoch), false)
+        into v_replaced, v_pinned
+        from entry e
+        where e.tenant_id = p_tenant_id
+          and e.cache_id = p_cache_id
+          and e.exact_key = p_exact_key
+          and e.attributes_key = p_attributes_key
+          and e.variant = v_variant;
+
         perform drop_aliases(p_tenant_id, v_replaced);
         perform remove_entries(p_tenant_id, v_replaced);
     end if;
@@ -113,11 +114,11 @@ begin
 
     insert into entry (
         tenant_id, cache_id, scope_id, output_id, epoch, exact_key, attributes_key, variant,
-        prompt, prompt_verbatim, attributes, tags, provenance, expires_at
+        prompt, prompt_verbatim, attributes, tags, provenance, pinned, expires_at
     )
     values (
         p_tenant_id, p_cache_id, p_scope_id, v_output_id, v_epoch, p_exact_key, p_attributes_key, v_variant,
-        p_prompt, p_prompt_verbatim, p_attributes, p_tags, p_provenance, v_expires_at
+        p_prompt, p_prompt_verbatim, p_attributes, p_tags, p_provenance, v_pinned, v_expires_at
     )
     returning entry.entry_id into v_entry_id;
 

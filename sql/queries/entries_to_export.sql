@@ -21,6 +21,16 @@ select
     m.engine_version,
     o.payload::text as payload,
     o.cost_ms,
+    (
+        select count(*)
+        from semcache.entry x
+        where x.cache_id = e.cache_id
+          and x.exact_key = e.exact_key
+          and x.attributes_key = e.attributes_key
+          and x.epoch = e.epoch
+          and x.quarantined_at is null
+          and (x.expires_at is null or x.expires_at > now())
+    ) as variants,
     exists (
         select
         from semcache.embedding v

@@ -36,14 +36,26 @@ def test_without_a_vector_it_can_be_found_exactly_only(app: Session) -> None:
 
 def test_the_same_request_replaces_the_entry_whatever_its_state(app: Session) -> None:
     first = app.store()
-    app.rows("update semcache.entry set quarantined_at = now(), pinned = true returning 1")
+    app.rows("update semcache.entry set quarantined_at = now() returning 1")
     second = app.store(payload='{"format": 1, "new": true}')
     assert second["invalidation_id"] is not None, "replicas may remember the first answer"
     assert app.entry(first["entry_id"]) is None
     entry = app.entry(second["entry_id"])
     assert entry is not None
-    assert (entry["quarantined_at"], entry["pinned"]) == (None, False)
+    assert entry["quarantined_at"] is None
     assert (app.count("entry"), app.count("embedding"), app.count("output")) == (1, 1, 1)
+
+
+def test_what_replaces_a_pinned_entry_is_pinned_until_a_flush(app: Session) -> None:
+    app.store()
+    app.rows("update semcache.entry set pinned = true returning 1")
+    replaced = app.entry(app.store()["entry_id"])
+    assert replaced is not None
+    assert replaced["pinned"]
+    app.call("flush_cache", tenant_id=app.tenant_id, cache_id=app.cache_id)
+    after = app.entry(app.store()["entry_id"])
+    assert after is not None
+    assert not after["pinned"]
 
 
 def test_other_attributes_make_another_entry(app: Session) -> None:

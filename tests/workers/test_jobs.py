@@ -194,6 +194,27 @@ async def test_what_is_exported_and_imported_is_found_as_before(
         assert hit["searchStrategy"] == "semantic"
 
 
+async def test_all_variants_of_an_answer_are_imported_and_replaced(
+    service: Service, settings: Settings, worker: Database
+) -> None:
+    cache = new_cache(service.http)
+    cache.store("Who owns boat 7?", "Owner 0.")
+    ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    (line,) = exported(cache, service.http.get(f"{cache.path}/jobs").json()["data"][0])
+    assert line["stored"]["variants"] == 1
+    line["stored"]["variants"] = 3
+    for batch in ("abc", "bcd"):
+        for name in batch:
+            line["stored"]["answer"]["body"]["choices"][0]["message"]["content"] = name
+            ask_for(cache, "import", entries=[line])
+            await task.run_once(worker, settings)
+        assert sorted(row["response"] for row in cache.listed()) == list(batch)
+    job = ask_for(cache, "export")
+    await task.run_once(worker, settings)
+    assert [written["stored"]["variants"] for written in exported(cache, job)] == [3, 3, 3]
+
+
 async def test_a_cancelled_job_stops_where_it_is(service: Service, worker: Database) -> None:
     cache = new_cache(service.http)
     job = ask_for(cache, "import", entries=lines(150))
@@ -370,6 +391,9 @@ def test_files_go_out_and_in_by_the_command_line(service: Service, database_url:
     status, out, err = run("pgsemcache", "export", "-", "--database-url", database_url)
     assert (status, err) == (0, "5 entries exported\n")
     assert [json.loads(line)["response"] for line in out.splitlines()] == [f"Owner {n}." for n in range(5)]
+    for command in (("import", str(file)), ("export", "-")):
+        status, _, err = run("pgsemcache", *command, "--tenant", "acne", "--database-url", database_url)
+        assert (status, "no tenant of this name" in err) == (1, True), err
     file.write_text('{"prompt": "a", "response": "b"}\n{"prompt": 7}\n')
     status, _, err = run("pgsemcache", "import", str(file), "--database-url", database_url)
     assert status == 1
