@@ -16,7 +16,9 @@ from service.identity.tier import Reason
 
 _SYSTEM_ROLES = ("system", "developer")
 _TALKERS = ("user", "assistant")
-_BLOCK = re.compile(r"```|[:{\[(][ \t\r]*\n[ \t]+\S")  # a fence, or an indented line after what opens a block
+# A fence, or an indented line after what opens a block, or that is an item of a list.
+_BLOCK = re.compile(r"```|[:{\[(][ \t\r]*\n[ \t]+\S|\n[ \t]+(?:[-*+\u2022]|\d+[.)])[ \t]+\S")
+_VERBATIM = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)")
 _TOOL_RESULTS = ("tool", "function", "function_call_output", "custom_tool_call_output")
 
 
@@ -117,13 +119,17 @@ def semantic_text(text: str) -> str | None:
 
 
 def layout(text: str) -> dict[str, str]:
-    """The part of the scope that says how the lines of code and outlines are indented, of which the semantic text has
-    nothing left; none where no line is, or there is no such block."""
+    """The part of the scope that says how the lines of code and outlines are indented, and what white space code and
+    quotations in a line hold, of which the semantic text has nothing left; none where there is no such thing."""
+    kept = [*_indents(text), *(span for span in _VERBATIM.findall(text) if " ".join(span.split()) != span)]
+    return {"layout": hexdigest(kept)} if any(kept) else {}
+
+
+def _indents(text: str) -> list[str]:
     if "\n" not in text or not _BLOCK.search(text):
-        return {}
+        return []
     lines = [line for line in textwrap.dedent(text).splitlines() if line]
-    indents = [line[: len(line) - len(line.lstrip())] for line in lines]
-    return {"layout": hexdigest(indents)} if any(indents) else {}
+    return [line[: len(line) - len(line.lstrip())] for line in lines]
 
 
 def _parts(context: Context, system: str | None, history: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from service.policy.guards import literal_rules, meaning_rules, order_rules
+from service.policy.guards import literal_rules, meaning_rules, nuance_rules, order_rules
 from service.policy.guards.contrast import Contrast, Finding, Outcome
 from service.policy.guards.features import Features
 
@@ -38,6 +38,10 @@ class Guard(StrEnum):
     ACCENTS = "accents"
     SYMBOLS = "symbols"
     MOMENT = "moment"
+    MANNER = "manner"
+    BOUNDS = "bounds"
+    QUANTIFIERS = "quantifiers"
+    MODALITY = "modality"
     WORDING = "wording"
 
 
@@ -75,6 +79,10 @@ _RULES = MappingProxyType(
         Guard.ACCENTS: literal_rules.accents,
         Guard.SYMBOLS: literal_rules.symbols,
         Guard.MOMENT: meaning_rules.moment,
+        Guard.MANNER: nuance_rules.manner,
+        Guard.BOUNDS: nuance_rules.bounds,
+        Guard.QUANTIFIERS: nuance_rules.quantifiers,
+        Guard.MODALITY: nuance_rules.modality,
         Guard.WORDING: meaning_rules.wording,
     }
 )

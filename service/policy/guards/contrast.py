@@ -24,9 +24,13 @@ Finding = tuple[Outcome, str] | None
 
 
 class Contrast:
-    """Both sides with what stands on one of them only; `alike` is the share of content words that both have."""
+    """Both sides with what stands on one of them only; `alike` is the share of content words that both have.
 
-    __slots__ = ("alike", "query", "query_only", "shared", "stored", "stored_only")
+    `query_words` and `stored_words` are all words in small letters, `reworded` what of them one side has alone."""
+
+    __slots__ = (
+        "alike", "query", "query_only", "query_words", "reworded", "shared", "stored", "stored_only", "stored_words"
+    )  # fmt: skip
 
     def __init__(self, query: Features, stored: Features) -> None:
         self.query, self.stored = query, stored
@@ -34,6 +38,8 @@ class Contrast:
         self.shared = len(query.content) - len(self.query_only)
         longest = max(len(query.content), len(stored.content))
         self.alike = self.shared / longest if longest else 1.0
+        self.query_words, self.stored_words = ([w.lower() for w in side.cased] for side in (query, stored))
+        self.reworded = apart(self.query_words, self.stored_words)
 
 
 def apart(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -54,8 +60,16 @@ def _minus(a: Sequence[str], b: Sequence[str]) -> list[str]:
     return kept
 
 
+def between(a: Sequence[str], b: Sequence[str]) -> tuple[int, Sequence[str], Sequence[str]]:
+    """Where two texts part, and what is left of both without the words that they begin and end with alike."""
+    most = min(len(a), len(b))
+    start = next((i for i in range(most) if a[i] != b[i]), most)
+    end = next((i for i in range(most - start) if a[-1 - i] != b[-1 - i]), most - start)
+    return start, a[start : len(a) - end], b[start : len(b) - end]
+
+
 def show(a: Iterable[str], b: Iterable[str]) -> str:
     return f"{', '.join(a) or '–'} ≠ {', '.join(b) or '–'}"  # noqa: RUF001 - an en dash for "nothing"
 
 
-__all__ = ["MOSTLY", "NEARLY", "Contrast", "Finding", "Outcome", "apart", "show"]
+__all__ = ["MOSTLY", "NEARLY", "Contrast", "Finding", "Outcome", "apart", "between", "show"]

@@ -16,7 +16,7 @@ from service.policy.guards.token import Token
 from service.policy.guards.tokens import tokenise
 from service.policy.guards.words import normalise, stem
 
-FEATURES_VERSION = 7
+FEATURES_VERSION = 8
 _ASPECTS = frozenset(map(stem, ["become", "former", "formerly", "previously", "onetime"]))
 _PASSIVE_BEFORE = frozenset(["is", "are", "was", "were", "be", "been", "being"])
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least", "fewer", "fewest"})

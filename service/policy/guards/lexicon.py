@@ -23,9 +23,10 @@ FILLERS = _words(
     """a an the this that these those do does did doing done is are was were be been being am has have had having
     will would shall should can could may might must ought i me my mine myself you your yours yourself we us our
     ours they them their theirs themselves it its itself he him his himself she her hers herself one ones
-    here there so just also very really actually too quite even only still already well ok okay oh etc
+    here there so just also very really actually too quite even only still already yet well ok okay oh etc
     please kindly thanks thank hi hello hey dear sir madam now then again simply exactly basically currently
     some any such each ever s t ll d re ve get got getting let lets go going gonna wanna gotta as
+    contain contains contained containing
     的 了 吗 呢 吧 啊 呀 哦 嘛 我 你 您 他 她 它 们 请 是 有 就 都 也 很 着 过 地 得 这 那 个 些 一 下 想 要 会
     能 可 以 所 之 其"""
 )
@@ -41,6 +42,11 @@ REQUESTS = _words(
     wonder wondering understand find learn advise advice way ways possible able possibly maybe perhaps
     somebody someone anyone anybody something anything thing things kind sort example info information detail
     details mean means meaning try trying provide"""
+)
+# What an order to who answers begins with.
+ORDERS = _words(
+    """act add answer assume avoid be cite do end finish format give ignore include keep leave limit list make mention
+    output pretend put reply respond return speak start think use write"""
 )
 RELATIONS = _words(
     """of in on at by for with without from to into onto over under above below before after between among than
@@ -64,7 +70,16 @@ ASYMMETRIC = _table(
     behind:"""
 )
 PASSIVE_AUXILIARIES = _words("be am is are was were been being get gets got getting gotten have has had having")
-NEGATORS = _words("not no never without cannot nor neither hardly barely non lacking impossible")
+NEGATORS = _words(
+    """not no never without cannot nor neither hardly barely non lack lacks lacking except impossible nobody nothing
+    nowhere"""
+)
+# Those of other languages in Latin letters that are no English words.
+FOREIGN_NEGATORS = _words(
+    """nicht kein keine keinen keinem keiner keines nie niemals niemand ohne pas jamais sans aucun aucune ne
+    nunca jamás ningún ninguna mai senza nessun nessuna não nunca jamais sem nenhum nenhuma niet geen nooit zonder
+    inte ingen inget aldrig utan ikke aldri uten nie bez nigdy"""
+)
 CHINESE_NEGATORS = _words("不 没 无 非 未 别 勿 莫")
 CHINESE_NEGATOR_IDIOMS = [
     "不同",
@@ -223,6 +238,7 @@ UNITS = MappingProxyType(
         pound: lb lbs
         ounce: oz ounces
         stone:
+        megalitre: megaliters megalitres
         litre: l liter liters litres
         millilitre: ml milliliter milliliters millilitres
         centilitre: cl centiliter centiliters centilitres
@@ -255,6 +271,9 @@ UNITS = MappingProxyType(
         gigabyte: gb gigabytes gig gigs
         terabyte: tb terabytes
         bit: bits
+        megabit: megabits
+        gigabit: gigabits
+        milliwatt: milliwatts
         watt: watts w
         kilowatt: kw kilowatts
         megawatt: mw megawatts

@@ -12,8 +12,22 @@ from service.policy.guards.quantities import decimal_text
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 # a = b - c, 2 * 3 < 7: operands with operators between them; a dash alone or a slash alone is prose.
 _EXPRESSION = re.compile(r"[\w.()]+(?:\s+[-/]\s+[\w.()]+)*(?:\s*[=+*^<>]=?\s*[\w.()]+(?:\s+[-/]\s+[\w.()]+)*)+")
+_CODED = frozenset("([&|/<>*=+:")
 _OPERATORS = frozenset("=+*^<>")
+# f(a, b), x[0][1], ++i, a lone operator; a plural as in word(s) and an aside as in sea(salt) are prose.
+_CALL = re.compile(
+    r"[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))(?:[^\s(),]{1,2}|[^\s(),]*[\d_.\"'=][^\s(),]*|[^(),]*(?:,[^(),]*)+)?\)"
+    r"|\w+(?:\[[^\]\s]*\]){1,4}|\+\+\w+"
+    r"|(?<!\S)(?:&&|\|\||::|//|<<|>>|\*\*|->|=>|:=|!=|===?|<=|>=)(?!\S)"
+)
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
+# What a request to work on a text has after a colon is that text.
+_WORK = re.compile(
+    r"\b(?:translat|spell|correct|proofread|punctuat|rewrit|rephras|paraphras|convert|encod|decod|capitali[sz]|count"
+    r"|pronounc|conjugat|rhym|revers|repeat|encrypt|decrypt|hash|uppercase|lowercase|fix|complet|classif|pars)\w*\b"
+    r"[^:\n]{0,80}:\s+(?P<text>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _QUOTE = re.compile(r"\"([^\"\n]{1,400})\"|(?<!\w)'([^'\n]{1,400})'(?!\w)")
 
 _AMOUNT = re.compile(
@@ -24,6 +38,7 @@ _AMOUNT = re.compile(
 _VERSION = re.compile(r"v\d+(?:\.\d+)*[\w.-]*|\d+(?:\.\d+){2,}[\w-]*|\d+(?:\.(?:\d+|x))+", re.IGNORECASE)
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 _LONG_DIGITS = 7
+_MARK = re.compile(r"[A-Z]{1,2}[+-]")
 _HUMP = re.compile(r"[a-z][A-Z]")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.){1,4}[A-Za-z]?")
 _RUN_ON = re.compile(r"[a-z]{2,}\.[A-Z][a-z]*")
@@ -46,6 +61,8 @@ def cut_code(text: str) -> tuple[str, list[str], list[str]]:
         text = _CODE.sub(" ", text)
     if not _OPERATORS.isdisjoint(text):
         code += ["".join(found.split()) for found in _EXPRESSION.findall(text)]
+    if not _CODED.isdisjoint(text):
+        code += ["".join(found.split()) for found in _CALL.findall(text)]
     if "://" in text or "www." in text.lower():
         urls = [_plain_url(url) for url in _URL.findall(text)]
         text = _URL.sub(" ", text)
@@ -60,10 +77,10 @@ def _plain_url(url: str) -> str:
 
 
 def quotations(text: str) -> list[str]:
-    """The quoted strings in their order, as written."""
-    if '"' not in text and "'" not in text:
-        return []
-    return [(double or single).strip() for double, single in _QUOTE.findall(text)]
+    """The quoted strings in their order, as written, and the text that is to be worked on."""
+    quoted = [double or single for double, single in _QUOTE.findall(text)] if '"' in text or "'" in text else []
+    worked_on = _WORK.search(text) if ":" in text else None
+    return [part.strip() for part in (*quoted, *([worked_on["text"]] if worked_on else []))]
 
 
 def literal(chunk: str, *, after_name: bool) -> Literal | None:
@@ -112,8 +129,8 @@ def _is_code_number(digits: str) -> bool:
 
 
 def _looks_coded(chunk: str) -> bool:
-    """Whether a chunk without digits is a name in code: a_b, notes.txt, base64, an address."""
-    if "_" in chunk or "@" in chunk or "\\" in chunk or chunk.endswith("="):
+    """Whether a chunk without digits is a name in code: a_b, notes.txt, base64, an address, the mark A-."""
+    if _MARK.fullmatch(chunk) or "_" in chunk or "@" in chunk or "\\" in chunk or chunk.endswith("="):
         return True
     if "." in chunk.strip("."):
         return not _ABBREVIATION.fullmatch(chunk) and not _RUN_ON.fullmatch(chunk)

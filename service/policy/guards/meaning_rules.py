@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
+from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, between, show
 from service.policy.guards.features import Features
-from service.policy.guards.lexicon import NEGATORS, PRESENT, PRESENT_CHINESE
+from service.policy.guards.lexicon import FOREIGN_NEGATORS, NEGATORS, PRESENT, PRESENT_CHINESE
 from service.policy.guards.negation import CLAUSE, INABILITY, KNOWLEDGE
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.questions import AUXILIARIES
 from service.policy.guards.synonyms import synonymous
+from service.policy.guards.token import word
 from service.policy.guards.words import related, stem
 
 _LITERAL = "#@$"
 _SLOT = 2
 _LINKS = frozenset({"to", "of", "for", "from"})  # log in to, log out of
 _SUBJECTS = frozenset({"i", "we", "he", "she", "they", "it"})
+_MINE, _YOURS = frozenset({"my", "mine", "me", "myself"}), frozenset({"your", "yours", "you", "yourself"})
+# After these stands a title, which is a name in small letters too.
+_TITLED = frozenset(["movie", "film", "song", "album", "band", "book", "novel", "show", "series", "musical", "called"])
+_ABOUT_WORDS = frozenset(
+    map(stem, ["word", "letter", "spell", "spelling", "rhyme", "syllable", "plural", "tense", "pronounce", "translate"])
+)
 _BEFORE_CLAIM = AUXILIARIES | _SUBJECTS
 _ABLE = frozenset({("i", "can"), ("we", "can"), ("i", "could"), ("we", "could")})
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
@@ -25,7 +32,9 @@ _NEGATED_ALIKE = 0.75
 
 
 def negation(c: Contrast) -> Finding:
-    return _denied(c, c.query, c.stored) or _denied(c, c.stored, c.query) or _denied_by_affix(c)
+    return (
+        _denied(c, c.query, c.stored) or _denied(c, c.stored, c.query) or _denied_by_affix(c) or _left_out(c) or _no(c)
+    )
 
 
 def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
@@ -45,6 +54,21 @@ def _denied(c: Contrast, negating: Features, other: Features) -> Finding:
         if not head.startswith(INABILITY) or not _asks_for_help(other) or _claims_ability(other):
             return (Outcome.BLOCK if c.alike >= NEARLY else Outcome.GRAY), f"not {denied} ≠ {denied}"
     return None
+
+
+def _left_out(c: Contrast) -> Finding:
+    """What one side wants to go without, where the other says nothing else: bake bread, bake bread without yeast."""
+    if c.query_only and c.stored_only:
+        return None
+    roles, others = (c.query.roles, c.stored.roles) if c.query_only else (c.stored.roles, c.query.roles)
+    lacking = [role for role in roles if role.startswith("without:") and role not in others]
+    return (Outcome.GRAY, show(lacking, [])) if lacking else None
+
+
+def _no(c: Contrast) -> Finding:
+    """A negation of another language than English on one side alone."""
+    here, there = ([w for w in side if w in FOREIGN_NEGATORS] for side in c.reworded)
+    return (Outcome.GRAY, show(here, there)) if bool(here) != bool(there) else None
 
 
 def _claims(knowledge: str, features: Features) -> bool:
@@ -104,7 +128,7 @@ def persons(c: Contrast) -> Finding:
     """He here and she there; or a pronoun here where the other text says one of its names again."""
     a, b = c.query.persons, c.stored.persons
     if a == b:
-        return None
+        return _asked_of(c)
     if len(a) == len(b):
         return Outcome.BLOCK, show(a, b)
     named, also = (c.stored_only, c.query.content) if len(a) > len(b) else (c.query_only, c.stored.content)
@@ -112,14 +136,44 @@ def persons(c: Contrast) -> Finding:
     return (Outcome.GRAY, show(a, b)) if repeated else None
 
 
+def _asked_of(c: Contrast) -> Finding:
+    """What is mine here and yours there; who says you for anybody says it in place of I as well."""
+    here, there = map(frozenset, c.reworded)
+    owned = (here <= _MINE and there <= _YOURS) or (here <= _YOURS and there <= _MINE)
+    return (Outcome.GRAY, show(here, there)) if here and there and owned else None
+
+
 def names(c: Contrast) -> Finding:
-    if c.query.names == c.stored.names or not c.query.names or not c.stored.names:
-        return None
+    numbered = _in_the_plural(c) or _named_on(c)
+    if numbered or c.query.names == c.stored.names or not c.query.names or not c.stored.names:
+        return numbered
     left = _unknown_names(c.query.names, c.stored)
     right = _unknown_names(c.stored.names, c.query)
     if left and right and not _initials(left, right):
         return Outcome.BLOCK, show(left, right)
     return None
+
+
+def _in_the_plural(c: Contrast) -> Finding:
+    """One name that is singular here and plural there, where no other word goes with it: Alien, Aliens."""
+    here, there = c.reworded
+    if len(here) != 1 or len(there) != 1 or here[0] == there[0] or stem(here[0]) != stem(there[0]):
+        return None
+    before = c.query_words[c.query_words.index(here[0]) - 1]
+    named = here[0] in c.query.names and there[0] in c.stored.names
+    return (Outcome.GRAY, show(here, there)) if named or before in _TITLED else None
+
+
+def _named_on(c: Contrast) -> Finding:
+    """A name that goes on on one side: the Galaxy, the Galaxy Ultra; Birmingham, Birmingham in Alabama."""
+    here, there = c.reworded
+    if bool(here) == bool(there):
+        return None
+    longer = c.query if here else c.stored
+    at, *sides = between(c.query_words, c.stored_words)
+    added = sides[0] or sides[1]
+    goes_on = at > 0 and not longer.cased[at - 1].islower() and word(added[0]).role == "content"
+    return (Outcome.GRAY, show(*sides)) if goes_on and all(w in longer.names for w in added) else None
 
 
 def _unknown_names(names: Sequence[str], other: Features) -> list[str]:
@@ -137,8 +191,8 @@ def _initials(a: Sequence[str], b: Sequence[str]) -> bool:
 
 def moment(c: Contrast) -> Finding:
     """Both ask about the moment at which they are asked, and that of the stored one has passed."""
-    a = _moments(c.query)
-    b = _moments(c.stored) if a and c.query.cased != c.stored.cased else []
+    a = _moments(c.query) if c.query.cased != c.stored.cased else []
+    b = _moments(c.stored) if a else []
     if not b:
         return None
     return Outcome.GRAY, show(a, [f"{word} then" for word in b])
@@ -152,7 +206,9 @@ def _moments(features: Features) -> list[str]:
 
 def wording(c: Contrast) -> Finding:
     """Content words of one side replaced by as many unrelated ones in the same frame. Fewer or more are another way to
-    say it more often than another question: take place, happen."""
+    say it more often than another question: take place, happen. Where words are asked about, their forms count."""
+    if forms := _forms(c):
+        return Outcome.GRAY, show(*zip(*forms, strict=True))
     if not c.shared or _collapsed(c.query.frame) != _collapsed(c.stored.frame):
         return None
     words = [w for w in c.query_only if w[0] not in _LITERAL]
@@ -161,6 +217,14 @@ def wording(c: Contrast) -> Finding:
     if 0 < len(left) == len(right) <= _SLOT:
         return Outcome.GRAY, show(left, right)
     return None
+
+
+def _forms(c: Contrast) -> list[tuple[str, str]]:
+    here, there = c.reworded
+    if not here or not there or not all(_ABOUT_WORDS & set(side.content) for side in (c.query, c.stored)):
+        return []
+    stems = [(a, b, stem(a), stem(b)) for a in here for b in there]
+    return [(a, b) for a, b, x, y in stems if related(x, y) and x not in _ABOUT_WORDS]
 
 
 def _collapsed(frame: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
 from service.policy.guards import lexicon as lx
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
@@ -25,7 +26,13 @@ _REVERSED = frozenset(
     for pair in ((a, b), (b, a))
 )
 _BEING = frozenset({"be", "am", "is", "are", "was", "were", "been", "being"})
+_PAST = MappingProxyType(
+    {"was": ("is", "will"), "were": ("are", "will"), "did": ("do", "does", "will"), "had": ("has", "have")}
+)
+# What happens to those who ask is told in any tense.
+_OWN = frozenset({"i", "my", "me", "we", "our", "us"})
 _CROSSING = frozenset({"from", "than", "before", "after", "behind"})
+_ONWARD = frozenset({"to", "into", "onto"})
 _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
 # Verbs whose past participle is their dictionary form.
 _UNCHANGED = re.compile(
@@ -61,7 +68,8 @@ def order(c: Contrast) -> Finding:
         return _passive(c)
     if recounted := _recounted(c):
         return Outcome.BLOCK, recounted
-    if c.query.frame != c.stored.frame or _without_adverbs(c.query) == _without_adverbs(c.stored):
+    same_frame = c.query.frame == c.stored.frame or _transposed(c)
+    if not same_frame or _without_adverbs(c.query) == _without_adverbs(c.stored):
         return None
     moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
     if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
@@ -69,6 +77,12 @@ def order(c: Contrast) -> Finding:
     passive = _object_first(c.query, c.stored, moved) or _object_first(c.stored, c.query, moved)
     shown = show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
     return (Outcome.GRAY if passive else Outcome.BLOCK), shown
+
+
+def _transposed(c: Contrast) -> bool:
+    """Whether what stands before one word of direction and after it changed places, however many words each has."""
+    here, there = ([w for w in side.frame if w != "_"] for side in (c.query, c.stored))
+    return here == there and c.query.roles != c.stored.roles and sum(w in _ONWARD for w in here) == 1
 
 
 def _without_adverbs(features: Features) -> list[str]:
@@ -168,9 +182,23 @@ def _same_degree(a: str, b: str) -> bool:
 def aspect(c: Contrast) -> Finding:
     """What is, against what was once or is becoming, in the same words otherwise."""
     a, b = c.query.aspects, c.stored.aspects
-    if a == b or not {*c.query_only, *c.stored_only} <= {*a, *b, "use"}:
+    if a != b and {*c.query_only, *c.stored_only} <= {*a, *b, "use"}:
+        return Outcome.GRAY, show(a, b)
+    here, there = c.reworded
+    if len(here) != 1 or len(there) != 1 or not c.query.question or not _OWN.isdisjoint(c.query_words):
         return None
-    return Outcome.GRAY, show(a, b)
+    turned = _is_past_of(here[0], there[0]) or _is_past_of(there[0], here[0])
+    return (Outcome.GRAY, show(here, there)) if turned else None
+
+
+def _is_past_of(past: str, present: str) -> bool:
+    """Whether two forms of one verb differ in tense: lived, live; was, is. Not a participle: both may be passive."""
+    if past in _PAST:
+        return present in _PAST[past]
+    root = stem(past)
+    if present.endswith(("ed", "ing")) or present in lx.IRREGULAR or stem(present) != root:
+        return False
+    return past.endswith("ed") or (past in lx.IRREGULAR and not past.endswith("ing"))
 
 
 def question(c: Contrast) -> Finding:

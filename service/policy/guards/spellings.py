@@ -1,4 +1,4 @@
-"""One spelling for the fractions, rates and hours of English texts, before they are cut into tokens."""
+"""One spelling for the fractions, rates, hours and lacks of English texts, before they are cut into tokens."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ _UNIT_AHEAD = rf"(?=(?:{_UNITS})\b)"
 _OF = rf" of\b(?P<each> an? {_UNIT_AHEAD})?"
 # What is named as the first or the other half is no amount.
 _NOT_NAMED = "".join(rf"(?<!\b{word} )" for word in ("the", "first", "second", "third", "last", "latter", "other"))
-_HINT = re.compile(r"half|third|quarter|fourth|fifth|tenth|[/\u2044]|clock|[ap]\.\s?m\b", re.IGNORECASE)
+# Abbreviations whose letter case tells what they mean.
+_CASED = MappingProxyType({"mW": "milliwatt", "Mb": "megabit", "Gb": "gigabit", "ML": "megalitre", "M": "million"})
+_CASED_AMOUNT = re.compile(rf"(?<![\w.,])([$€£¥]?\d+(?:[.,]\d+)*) ?({'|'.join(_CASED)})(?![\w-])")
+_HINT = re.compile(r"half|third|quarter|fourth|fifth|tenth|[/\u2044]|clock|[ap]\.\s?m\b|free of\b", re.IGNORECASE)
 
 
 def spelled(text: str) -> str:
-    """Half an hour as 0.5 hour, a third of as 33.333333% of, 5/month as 5 per month, 9 o'clock as 9:00."""
+    """Half an hour as 0.5 hour, a third of as 33.333333% of, 5/month as 5 per month, 9 o'clock as 9:00, 5 mW
+    as 5 milliwatt, free of as without."""
+    text = _CASED_AMOUNT.sub(lambda found: f"{found[1]} {_CASED[found[2]]}", text)
     if not _HINT.search(text):
         return text
     for pattern, replace in _RULES:
@@ -79,6 +84,7 @@ _RULES = (
     _rule(r"(\d ?[a-zµμ]{0,12})/([a-z]{1,8})(?![\w/])", _rate),
     _rule(rf"\b{_COUNT} o'clock\b", lambda found: f"{_count(found[1])}:00"),
     _rule(r"\b([ap])\.\s?m\b\.?", r"\1m"),
+    _rule(r"\bfree of (?!charge)", "without "),
 )
 
 __all__ = ["decimal", "spelled"]

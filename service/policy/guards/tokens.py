@@ -69,6 +69,7 @@ def _mark_letters(tokens: list[Token]) -> None:
         if token.role != "filler" or len(token.text) != 1 or not token.text.isascii() or token.text in "Ii":
             continue
         names = before is not None and token.text.isupper() and (before.role == "content" or bool(capitals))
+        names = names or (before is not None and before.lower == "letter")
         if names or after is None or after.role == "relation":
             token.word = token.word._replace(role="content", stem=token.lower)
 

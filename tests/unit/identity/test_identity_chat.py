@@ -127,6 +127,22 @@ def test_the_part_that_differs_is_named(fields, part):
     assert other.sampling == plain.sampling == "{}"
 
 
+@pytest.mark.parametrize(
+    ("spaced", "plain"),
+    [
+        ('Is "a  b" a word?', 'Is "a b" a word?'),
+        ("Is `a\tb` a word?", "Is `a b` a word?"),
+        ("Sort:\n- hemp\n  - steel", "Sort:\n- hemp\n- steel"),
+    ],
+)
+def test_white_space_in_quotations_code_and_lists_keeps_apart_what_is_the_same_text(spaced, plain):
+    one, two, loose = (identify(talk(("user", text))) for text in (spaced, plain, plain.replace(" ", "  ", 1)))
+    assert one.text == two.text
+    assert one.scope.key != two.scope.key
+    if "\n" not in plain:
+        assert two.scope == loose.scope
+
+
 LOOP = "What does this print?\n{fence}\nfor knot in knots:\n    last = knot\n{indent}print(last)\n{fence}"
 
 
