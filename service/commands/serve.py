@@ -133,7 +133,11 @@ def _worker(settings: Settings, target: Target) -> Iterator[None]:
         yield
         return
     where = ["--data-dir", str(settings.data_dir)] if target.embedded else []
-    environment = os.environ if target.embedded else os.environ | {"SEMCACHE_DATABASE_URL": target.url}
+    flags = {
+        "SEMCACHE_DATABASE_URL": None if target.embedded else target.url,
+        "SEMCACHE_UPSTREAM": settings.upstream,
+    }
+    environment = os.environ | {name: value for name, value in flags.items() if value is not None}
     child = subprocess.Popen(  # noqa: S603 - our own module, arguments as a list
         [sys.executable, "-m", "workers", "--until-eof", *where], stdin=subprocess.PIPE, env=environment
     )

@@ -120,8 +120,9 @@ def test_an_own_database_gets_a_worker_on_request(
     serve: Any, new_database: Callable[[], AbstractContextManager[str]]
 ) -> None:
     with new_database() as url:
-        service = serve("--database-url", url, "--with-worker")
+        service = serve("--database-url", url, "--with-worker", "--upstream", "http://127.0.0.1:9/v1")
         (worker,) = service.family
+        assert worker.environ()["SEMCACHE_UPSTREAM"] == "http://127.0.0.1:9/v1", "what it asks ahead goes there too"
         assert service.end() == 0
         psutil.wait_procs([worker], 10)
         assert not lives(worker)
