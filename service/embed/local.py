@@ -26,7 +26,8 @@ FORMAT = 1
 
 P = TypeVar("P")
 
-# A text is refused by its beginning where that alone is too long, so that a megabyte costs no second.
+# A text is refused by its beginning, or by a word such as a file in base64, where that alone is too long, so that a
+# megabyte costs no second.
 _CHARS_PER_TOKEN = 16
 # Zero-width joiners and the soft hyphen: a tokenizer may drop them, since they only shape a word.
 _SHAPING = frozenset("\u00ad\u200c\u200d")
@@ -80,10 +81,12 @@ class Pipeline:
 
     def _tokens(self, text: str, *, unread: bool) -> list[int] | SemcacheError:
         limit = self.exported.max_tokens
-        if limit is not None and len(text) > limit * _CHARS_PER_TOKEN:
-            whole_words = " ".join(text[: limit * _CHARS_PER_TOKEN].rsplit(None, 1)[:1])
+        if limit is not None and len(text) > (most := limit * _CHARS_PER_TOKEN):
+            whole_words = " ".join(text[:most].rsplit(None, 1)[:1])
             if (count := len(self._encode(whole_words).ids)) > limit:
                 return TextTooLong(count, limit)
+            if max(map(len, text.split()), default=0) > most:
+                return TextTooLong(None, limit)
         encoding = self._encode(text)
         ids: list[int] = encoding.ids
         if limit is not None and len(ids) > limit:

@@ -18,7 +18,7 @@ SAME_GENERATION = 0.9995
 class TextTooLong(SemcacheError):  # noqa: N818 (named as its code)
     """A text has more tokens than the embedder reads, so it may only be matched exactly.
 
-    `tokens` is a lower bound, and None where a remote embedder does not tell it.
+    `tokens` is a lower bound, and None where it was not counted.
     """
 
     def __init__(self, tokens: int | None, limit: int) -> None:

@@ -151,6 +151,9 @@ async def test_of_a_very_long_text_only_the_beginning_is_counted(opened):
     with pytest.raises(TextTooLong) as failure:
         await embedder.embed("boat " * 200_000)
     assert 256 < failure.value.tokens < 2_000
+    with pytest.raises(TextTooLong) as failure:
+        await embedder.embed("Decode " + "eA" * 100_000)
+    assert failure.value.tokens is None
     assert np.array_equal(await embedder.embed(" " * 100_000 + "boat"), await embedder.embed("boat"))
 
 
