@@ -16,6 +16,7 @@ from service.upstream.headers import Headers
 from service.upstream.sse import Parser
 from service.upstream.usage import ask_usage
 
+LONGEST_MS = 1e9
 _REFUSED = (400, 422)
 _OPERATIONS: dict[Endpoint, str] = {
     "chat": "chat",
@@ -176,8 +177,9 @@ def _expected(call: Call) -> int:
 
 
 def _measured(metrics: dict[str, Any]) -> float | None:
-    first, rest = metrics.get("time_to_first_token_ms"), metrics.get("generation_time_ms")
-    return first + rest if isinstance(first, int | float) and isinstance(rest, int | float) else None
+    shown = (metrics.get("time_to_first_token_ms"), metrics.get("generation_time_ms"))
+    times = [time for time in shown if isinstance(time, int | float) and 0 <= time <= LONGEST_MS]
+    return sum(times) if len(times) == len(shown) else None
 
 
 __all__ = ["Exchange", "Response", "open_exchange"]

@@ -45,7 +45,7 @@ SHOWN = {
     "semcache_leads": Shown("Calls that this replica makes for all others."),
     "semcache_background_tasks": Shown("Lookups and calls under way, those included that nobody waits for any more."),
     "semcache_request_log_waiting": Shown("Log rows that are not written yet."),
-    "semcache_request_log_dropped": Shown("Log rows dropped while the database was away.", counts=True),
+    "semcache_request_log_dropped": Shown("Log rows dropped since the database was away or refused them.", counts=True),
     "semcache_models_failing": Shown("Served models whose server does not answer probes."),
     "semcache_embedder_up": Shown("1 while the embedder is open."),
     "semcache_embedder_waiting": Shown("Texts that wait to be embedded."),

@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from service.ending import end
-from service.errors import SemcacheError
+from service.errors import Code, SemcacheError
 from service.memory.lru import Lru
 from service.store import requests
 from service.store.database import Database
@@ -79,7 +80,8 @@ class Request:
 
 
 class Recorder:
-    """A bounded queue and its writer. While the database is away the oldest are dropped, and counted."""
+    """A bounded queue and its writer. While the database is away the oldest are dropped, and counted, as is what it
+    refuses."""
 
     def __init__(self, db: Database, metrics: Metrics, interval: float) -> None:
         self._db, self._metrics, self._interval = db, metrics, interval
@@ -141,16 +143,19 @@ class Recorder:
         """Write all that is waiting. What could not be written waits on."""
         async with self._writing:
             while self._queue:
-                batch = [self._queue[i] for i in range(min(BATCH, len(self._queue)))]
-                dropped = self.dropped
-                await self._write(batch)
-                for _ in range(len(batch) - (self.dropped - dropped)):
-                    self._queue.popleft()
+                tenant_id = self._queue[0].tenant_id
+                batch = [request for request in islice(self._queue, BATCH) if request.tenant_id == tenant_id]
+                await self._write(tenant_id, batch)
+                written = set(map(id, batch))
+                self._queue = deque(request for request in self._queue if id(request) not in written)
 
-    async def _write(self, batch: list[Request]) -> None:
-        for tenant_id in {request.tenant_id for request in batch}:
-            rows = [request.to_row() for request in batch if request.tenant_id == tenant_id]
-            await requests.record(self._db, tenant_id, rows)
+    async def _write(self, tenant_id: TenantId, batch: list[Request]) -> None:
+        try:
+            await requests.record(self._db, tenant_id, [request.to_row() for request in batch])
+        except SemcacheError as error:
+            if error.code is not Code.INTERNAL:
+                raise
+            self.dropped += len(batch)  # what the database refuses it would refuse for ever, and what comes after it
 
     async def _keep_writing(self) -> None:
         while True:

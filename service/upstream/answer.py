@@ -27,6 +27,7 @@ PATHS: dict[Endpoint, str] = {
 }
 
 VERSION = 1
+MOST_TOKENS = 10**9  # of a prompt or an answer: both together fit an integer of Postgres
 
 LISTS: dict[Endpoint, str] = {
     "chat": "choices",
@@ -65,14 +66,14 @@ class Answer:
     @property
     def usage(self) -> dict[str, Any] | None:
         """Token counts as the server gave them; None where it gave none."""
-        return self.body.get("usage")
+        usage = self.body.get("usage")
+        return usage if isinstance(usage, dict) else None
 
     @property
     def tokens(self) -> tuple[int, int]:
         """Prompt and completion tokens, 0 where unknown, in either API's names."""
         usage = self.usage or {}
-        prompt = usage.get("prompt_tokens") or usage.get("input_tokens") or 0
-        return prompt, usage.get("completion_tokens") or usage.get("output_tokens") or 0
+        return _count(usage, "prompt_tokens", "input_tokens"), _count(usage, "completion_tokens", "output_tokens")
 
     @property
     def text(self) -> str:
@@ -206,6 +207,12 @@ def _is_float32(packed: str) -> bool:
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _count(usage: Mapping[str, Any], *names: str) -> int:
+    """The first of these that is a count; what no model could read or say is none."""
+    given = (usage.get(name) for name in names)
+    return next((count for count in given if type(count) is int and 0 < count <= MOST_TOKENS), 0)
 
 
 def _texts(answer: Answer) -> Iterator[str]:

@@ -54,6 +54,11 @@ async def test_vllms_own_figures_are_the_cost(upstream: FakeUpstream, start: Sta
     async with Asker((await start(usage_interval=60)).base) as asker:
         await asker.ask(chat("What does a wright make?"))
         assert (await logged(asker, database_url, 1))[0]["cost_ms"] == 1240.5
+        odd = {"metrics": metrics | {"generation_time_ms": 1e300}, "usage": {"prompt_tokens": 10**12}}
+        upstream.on("smith", Reply(json=chat_body("Irons.") | odd))
+        await asker.ask(chat("What does a smith make?"))
+        row = (await logged(asker, database_url, 2))[1]
+        assert (row["cost_ms"] < 1e9, row["tokens_spent"]) == (True, 0)
 
 
 async def test_a_conversation_is_one_session_also_on_another_replica(

@@ -144,6 +144,10 @@ def test_usage_is_read_in_both_apis_names() -> None:
     assert chat().usage == USAGE
     assert chat().tokens == (9, 4)
     assert response(said("x"), usage={"input_tokens": 3, "output_tokens": 2}).tokens == (3, 2)
+    for odd in (5 * 10**9, -1, 1.5, "7", True, [1], None):
+        assert response(said("x"), usage={"input_tokens": odd, "output_tokens": 2}).tokens == (0, 2)
+    for none in ("x", 7, [1]):
+        assert response(said("x"), usage=none).tokens == (0, 0)
 
 
 def test_what_repeats_a_callers_request_is_not_kept() -> None:
