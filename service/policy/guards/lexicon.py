@@ -33,7 +33,7 @@ FILLERS = _words(
 # Words that a capital gives another sense.
 CAPITONYMS = _words(
     """august bath bill buffalo cancer catholic china cologne cork cuba danish earth english general german god
-    hamlet it japan java job lent lima march mark mars mass may mercury mobile natal nice orient pole polish python
+    hamlet it japan job lent lima march mark mars mass may mercury mobile natal nice orient pole polish
     reading rust scone shell sierra slough swede swift tangier turkey us venus"""
 )
 # What a request is wrapped in; it says that something is asked, not what.

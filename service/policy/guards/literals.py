@@ -18,7 +18,7 @@ _OPERATORS = frozenset("=+*^<>")
 _CALL = re.compile(
     r"[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))(?:[^\s(),]{1,2}|[^\s(),]*[\d_.\"'=][^\s(),]*|[^(),]*(?:,[^(),]*)+)?\)"
     r"|\w+(?:\[[^\]\s]*\]){1,4}|\+\+\w+"
-    r"|(?<!\S)(?:&&|\|\||::|//|<<|>>|\*\*|->|=>|:=|!=|===?|<=|>=)(?!\S)"
+    r"|(?<!\S)(?:&&|\|\||::|//|\.\.|<<|>>|\*\*|->|=>|:=|!=|===?|<=|>=)(?!\S)"
 )
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)
 # What a request to work on a text has after a colon is that text.
@@ -61,7 +61,7 @@ def cut_code(text: str) -> tuple[str, list[str], list[str]]:
         text = _CODE.sub(" ", text)
     if not _OPERATORS.isdisjoint(text):
         code += ["".join(found.split()) for found in _EXPRESSION.findall(text)]
-    if not _CODED.isdisjoint(text):
+    if not _CODED.isdisjoint(text) or ".." in text:
         code += ["".join(found.split()) for found in _CALL.findall(text)]
     if "://" in text or "www." in text.lower():
         urls = [_plain_url(url) for url in _URL.findall(text)]

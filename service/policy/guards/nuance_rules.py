@@ -16,11 +16,12 @@ from service.policy.guards.words import stem
 
 _MANNERS = re.compile(
     r"\b(?:"
-    r"(?P<short>brief|briefly|concise|concisely|succinct|succinctly|tersely|in short|in a nutshell|short answer"
-    r"|in (?:a )?few words|keep it short)"
+    r"(?P<short>brief|briefly|concise|concisely|succinct|succinctly|tersely|in short|in a nutshell|tl ?dr"
+    r"|in (?:a )?few words|keep it short|short (?:answer|explanation|version|summary|overview|description))"
     r"|(?P<long>in (?:more |full |great |greater )?details?|detailed|thorough|thoroughly|in depth|comprehensively"
-    r"|extensively|at length)"
-    r"|(?P<steps>step by step|stepwise)"
+    r"|extensively|at length|long (?:answer|explanation|version|summary|overview|description))"
+    r"|(?P<bare>just the (?:number|name|answer|result|code|date|year)|(?:no|without) (?:an |any )?explanations?)"
+    r"|(?P<steps>step by step|stepwise|show (?:your|the) (?:work|working|steps|reasoning))"
     r"|(?P<examples>(?:with|give|giving|include|including|add) (?:an |some |me |a few )?examples?)"
     r"|(?P<verdict>yes or no)"
     r"|(?P<plain>in (?:very )?(?:simple|plain|easy|everyday|layman|laymans) (?:terms?|words?|english|language)|eli5)"

@@ -147,7 +147,7 @@ def _suffered(active: Features, passive: Features) -> str:
     words, others = ([w.lower() for w in side.cased] for side in (passive, active))
     if active.frame != passive.frame or not lx.PASSIVE_AUXILIARIES.isdisjoint(others):
         return ""
-    done = (stem(w) for be, w in pairwise(words) if be in _BEING and stem(w) != w and not w.endswith(("ing", "s")))
+    done = (stem(w) for be, w in pairwise(words) if be in _BEING and (w.endswith("ed") or w in lx.IRREGULAR))
     return next((word for word in done if word in active.content), "")
 
 

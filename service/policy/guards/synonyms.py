@@ -31,7 +31,7 @@ postpone; delete remove erase; deliver ship send dispatch; delivery shipment shi
 ruin; detect discover find spot locate; device gadget; difference distinction; different another other else;
 difficult hard tough challenging; dinner supper; disappear vanish; discount reduction; discuss talk; disease
 illness; distance far; doctor physician; dollar buck; drawback disadvantage con downside; earth world globe;
-easy simple; effect impact influence; elevator lift; emergency urgent; employ hire use; employee worker
+easy simple; effect impact influence; elevator lift; emergency urgent; exit quit leave; employ hire use; employee worker
 staff; end finish; enquiry inquiry question; enough sufficient; error mistake fault bug; essential necessary
 vital crucial important; exam test; example instance; exchange swap trade convert; expensive costly dear;
 expert specialist; expertise speciality specialty; explain clarify describe; famous known popular; fast
@@ -40,7 +40,7 @@ flavour taste; football soccer; forbid prohibit ban; forget forgot; form shape; 
 freedom liberty; freeze lock; friend buddy; fuel gas petrol; function role; funny amusing; garbage rubbish
 trash waste; gasoline petrol gas; get obtain receive acquire; gift present; glad happy pleased; goal target;
 good fine; grow rise increase; guess estimate; guide manual; happen occur; hard difficult; headquarter base;
-heal cure; hear listen; help aid; holiday vacation; home house; hurt injure; idea thought concept; identify
+heal cure; high tall; hear listen; help aid; holiday vacation; home house; hurt injure; idea thought concept; identify
 recognize recognise; immediately instantly quickly soon urgently; improve enhance better; increase raise
 boost grow; individual person; inform notify; injury wound; inside within; install setup; internet web
 online; invent create; issue problem trouble; job work position; journey trip travel; kind type sort;

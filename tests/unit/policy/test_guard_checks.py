@@ -162,10 +162,14 @@ APART = [
     (Guard.NUMBERS, "Is 5 mW much?", "Is 5 MW much?"),
     (Guard.NUMBERS, "How fast is 10 Mb/s?", "How fast is 10 MB/s?"),
     (Guard.CODE, "What does f(a, b) give?", "What does f(b, a) give?"),
+    (Guard.CODE, "What does cd .. do?", "What does cd . do?"),
     (Guard.CODE, "What is t[i][j]?", "What is t[j][i]?"),
     (Guard.CODE, "What does i++ do?", "What does ++i do?"),
     (Guard.CODE, "What does & do in it?", "What does && do in it?"),
     (Guard.IDENTIFIERS, "Is grade A rare?", "Is grade A- rare?"),
+    (Guard.MANNER, "A short explanation of dew", "An explanation of dew"),
+    (Guard.MANNER, "How many moons has Mars? Just the number.", "How many moons has Mars?"),
+    (Guard.WORDING, "...", ".."),
 ]
 
 ALIKE = [
@@ -232,6 +236,8 @@ ALIKE = [
     ("What do I do if I miss my ferry?", "What do I do if I missed my ferry?"),
     ("How do I oil my hinge?", "How do you oil your hinge?"),
     ("Which file(s) may I send?", "Which files may I send?"),
+    ("What is literature?", "What's literature?"),
+    ("Which tower in Riga is tallest?", "Which tower in Riga is the highest?"),
     ("Is entry free of charge?", "Is entry free?"),
     ("Do I have any messages?", "Do I have some messages?"),
 ]
