@@ -15,21 +15,18 @@ def answer_headers(given: Headers, told: Told) -> Headers:
 
 
 def cache_headers(told: Told) -> Headers:
-    """x-cache and what belongs to it; Age and x-cache-ttl in whole seconds (RFC 9111, section 5.1)."""
+    """x-cache and what belongs to it; Age and x-cache-ttl in whole seconds (RFC 9111, section 5.1). A similarity has
+    all its digits, so that a threshold of it is met."""
     shown = {
         "x-cache": told.status,
         "x-cache-reason": told.reason,
         "x-cache-entry-id": told.entry_id.hex if told.entry_id else None,
-        "x-cache-similarity": _number(told.similarity),
-        "x-cache-threshold": _number(told.threshold),
+        "x-cache-similarity": None if told.similarity is None else str(told.similarity),
+        "x-cache-threshold": None if told.threshold is None else str(told.threshold),
         "x-cache-ttl": None if told.ttl is None else str(max(0, int(told.ttl))),
         "age": None if told.age is None else str(int(told.age)),
     }
     return [(name.encode(), value.encode("ascii")) for name, value in shown.items() if value is not None]
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.6f}"
 
 
 __all__ = ["answer_headers", "cache_headers"]

@@ -206,8 +206,8 @@ def _moments(features: Features) -> list[str]:
 
 def wording(c: Contrast) -> Finding:
     """Content words of one side replaced by as many unrelated ones in the same frame. Fewer or more are another way to
-    say it more often than another question: take place, happen. Where words are asked about, their forms count; of marks
-    alone nothing is seen."""
+    say it more often than another question: take place, happen. Where words are asked about, their forms count; of
+    marks alone nothing is seen."""
     if forms := _forms(c):
         return Outcome.GRAY, show(*zip(*forms, strict=True))
     if not (c.query.content or c.query.cased or c.stored.content or c.stored.cased):
