@@ -19,7 +19,6 @@ from service.upstream.sse import Parser
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body, chat_stream
 
 CHAT = "/v1/chat/completions"
-PATIENT = 30.0  # seconds for a lookup beyond the usual: what is answered and stored must not depend on the machine
 STEADY = 20.0  # seconds of a replica's lease: one that stalls for a moment is still known to the others
 PATIENCE = 10.0  # seconds for what happens in the background
 

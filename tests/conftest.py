@@ -21,9 +21,10 @@ from service.settings import Settings
 from service.store import migrate
 from service.store.embedded import EmbeddedPostgres
 
-# A busy machine is no reason to ask without a lookup, nor to take the database for dead.
-os.environ.setdefault("SEMCACHE_LOOKUP_DEADLINE", "5")
-os.environ.setdefault("SEMCACHE_DATABASE_TIMEOUT", "30")
+# What is answered and stored must not depend on the machine. A test of a deadline sets its own.
+_DEADLINES = "LOOKUP_DEADLINE DATABASE_TIMEOUT PROBE_PATIENCE SECOND_STAGE_DEADLINE RESOLVER_TIMEOUT FLIGHT_LEASE"
+for deadline in _DEADLINES.split():
+    os.environ.setdefault(f"SEMCACHE_{deadline}", "30")
 
 TEMPLATE = "semcache_template"
 NewDatabase = Callable[[], AbstractContextManager[str]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from asking import PATIENT, STEADY, Asker
+from asking import STEADY, Asker
 from conftest import NewDatabase
 from running import Service, running_service
 
@@ -30,7 +30,7 @@ async def upstream() -> AsyncIterator[FakeUpstream]:
 async def shared(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterator[Service]:
     """A service that all tests of a module share."""
     with new_database() as url:
-        context = running_service(Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT))
+        context = running_service(Settings(database_url=url, upstream=upstream.url))
         yield await asyncio.to_thread(context.__enter__)
         await asyncio.to_thread(context.__exit__, None, None, None)
 
@@ -50,7 +50,7 @@ async def start(upstream: FakeUpstream, database_url: str, tmp_path: Path) -> As
 
         async def begin(**changes: Any) -> Service:
             settings = {"database_url": database_url, "data_dir": tmp_path, "upstream": upstream.url}
-            settings |= {"lookup_deadline": PATIENT, "lease_duration": STEADY} | changes
+            settings |= {"lease_duration": STEADY} | changes
             context = running_service(Settings(**settings))
             service = await asyncio.to_thread(context.__enter__)
             stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from asking import PATIENT, Asker, asked, says
+from asking import Asker, asked, says
 from conftest import NewDatabase
 from running import running_service
 
@@ -27,10 +27,8 @@ FOLLOW_UP, ALONE = "What do they eat?", "What do blue whales eat?"
 async def rewriting(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterator[str]:
     """The address of a service that has a resolver."""
     with new_database() as url:
-        resolver = {"resolver_url": upstream.url, "resolver_model": RESOLVER, "resolver_timeout": 1.0}
-        context = running_service(
-            Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT, **resolver)
-        )
+        settings = Settings(database_url=url, upstream=upstream.url, resolver_url=upstream.url, resolver_model=RESOLVER)
+        context = running_service(settings)
         yield (await asyncio.to_thread(context.__enter__)).base
         await asyncio.to_thread(context.__exit__, None, None, None)
 
@@ -111,9 +109,13 @@ async def test_what_was_not_rewritten_is_matched_exactly(upstream: FakeUpstream,
     assert (again.cache, again.text) == ("HIT", got.text)
 
 
-async def test_a_resolver_that_hangs_is_not_waited_for(upstream: FakeUpstream, talker: Asker) -> None:
+async def test_a_resolver_that_hangs_is_not_waited_for(upstream: FakeUpstream, start: Start) -> None:
+    says(upstream, "/v1/chat/completions", "Fish.")
     upstream.on(RESOLVER, Reply(hold=asyncio.Event()))
-    got = await talker.ask(talk(WHALES, "And in winter?"))
+    service = await start(resolver_url=upstream.url, resolver_model=RESOLVER, resolver_timeout=0.5)
+    async with Asker(service.base) as talker:
+        await talker.new_cache(context="rewritten")
+        got = await talker.ask(talk(WHALES, "And in winter?"))
     assert (got.status, got.cache, got.reason) == (200, "MISS", "not_rewritten")
 
 

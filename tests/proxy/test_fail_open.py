@@ -83,7 +83,7 @@ async def test_without_a_database_the_model_answers_quickly_and_hits_come_back(
 async def test_a_slow_lookup_is_not_waited_for(upstream: FakeUpstream, start: Start, wire: Relay) -> None:
     says(upstream, "ferry", "At noon.")
     await start()
-    service = await start(database_url=wire.url, lookup_deadline=0.05, database_timeout=5, breaker_failures=1000)
+    service = await start(database_url=wire.url, lookup_deadline=0.05, database_timeout=2.5, breaker_failures=1000)
     await in_company(service)  # so that there is a lead to ask for
     patience = service.runtime.patience["chat"]
     async with Asker(service.base) as asker:

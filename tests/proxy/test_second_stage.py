@@ -19,6 +19,7 @@ from running import Service, running_service
 
 from service.settings import Settings
 from tests.fakes.upstream import FakeUpstream, Reply, chat_body
+from tests.proxy.conftest import Start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -80,12 +81,15 @@ async def test_what_the_judge_rejects_is_a_miss(upstream: FakeUpstream, asker: A
     assert (got.cache, got.reason, got.text) == ("MISS", "second_stage_rejected", "At the west quay.")
 
 
-async def test_a_judge_that_is_late_or_away_makes_a_miss(upstream: FakeUpstream, asker: Asker) -> None:
-    body = await doubtful(upstream, asker, "brig", secondStage="judge")
-    upstream.on(JUDGE, Reply(hold=asyncio.Event()), Reply(status=500, json={}))
-    got = await asker.ask(body)
-    assert (got.cache, got.reason, got.text) == ("MISS", "second_stage_failed", "At the west quay.")
-    assert (await asker.ask(body, x_cache_refresh="true")).cache == "REFRESH"
+@pytest.mark.parametrize("reply", [Reply(hold=asyncio.Event()), Reply(status=500, json={})], ids=["late", "away"])
+async def test_a_judge_that_is_late_or_away_makes_a_miss(upstream: FakeUpstream, start: Start, reply: Reply) -> None:
+    service = await start(judge_url=upstream.url, judge_model="judge", second_stage_deadline=0.5)
+    async with Asker(service.base) as asker:
+        body = await doubtful(upstream, asker, "brig", secondStage="judge")
+        upstream.on(JUDGE, reply)
+        got = await asker.ask(body)
+        assert (got.cache, got.reason, got.text) == ("MISS", "second_stage_failed", "At the west quay.")
+        assert (await asker.ask(body, x_cache_refresh="true")).cache == "REFRESH"
 
 
 async def test_what_is_no_doubt_is_not_looked_at(upstream: FakeUpstream, asker: Asker) -> None:

@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 import pytest_asyncio
-from asking import CHAT, PATIENT, STEADY, Asker, asked, attended, chat, reached
+from asking import CHAT, STEADY, Asker, asked, attended, chat, reached
 from conftest import NewDatabase
 from processes import start as start_command
 from running import Service, in_company, running_service
@@ -87,7 +87,7 @@ async def pair(upstream: FakeUpstream, new_database: NewDatabase) -> AsyncIterat
         url = stack.enter_context(new_database())
         services = []
         for _ in range(2):
-            settings = Settings(database_url=url, upstream=upstream.url, lookup_deadline=PATIENT, lease_duration=STEADY)
+            settings = Settings(database_url=url, upstream=upstream.url, lease_duration=STEADY)
             context = running_service(settings)
             services.append(await asyncio.to_thread(context.__enter__))
             stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)

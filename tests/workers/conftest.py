@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from asking import PATIENT, Asker, says
+from asking import Asker, says
 from psycopg.rows import dict_row
 from stages import TTL, Stage, serving
 from stored import Cached, cached
@@ -47,7 +47,7 @@ async def stage(database_url: str, worker: Database, embedder: dict[str, Any]) -
     async with FakeUpstream() as upstream:
         says(upstream, "/v1/chat/completions", "As ever.")
         where = {"database_url": database_url, "upstream": upstream.url}
-        settings = Settings(**where, **embedder, l1_entries=0, lookup_deadline=PATIENT)
+        settings = Settings(**where, **embedder, l1_entries=0)
         async with serving(settings) as service, Asker(service.base) as asker:
             await asker.new_cache(prefetch=True, ttlMillis=TTL * 1000)
             with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as sql:
