@@ -26,7 +26,7 @@ FILLERS = _words(
     here there so just also very really actually too quite even only still already yet well ok okay oh etc
     please kindly thanks thank hi hello hey dear sir madam now then again simply exactly basically currently
     some any such each ever s t ll d re ve get got getting let lets go going gonna wanna gotta as
-    contain contains contained containing
+    contain contains contained containing somehow indeed
     的 了 吗 呢 吧 啊 呀 哦 嘛 我 你 您 他 她 它 们 请 是 有 就 都 也 很 着 过 地 得 这 那 个 些 一 下 想 要 会
     能 可 以 所 之 其"""
 )
@@ -54,6 +54,11 @@ RELATIONS = _words(
     within up down off out near toward towards behind beyond beside inside outside upon versus vs instead not no
     never nor neither who whom whose which what when where why how
     在 于 从 由 自 到 至 往 向 对 比 和 与 或 跟 同 及 被 把 给 为 谁 哪 何 几 多 怎 什 么 如"""
+)
+# Attributes of which the thing without them is another one.
+ATTRIBUTES = _words(
+    """deputy vice assistant acting interim honorary half step foster adoptive fake mock former future potential average
+    north south east west northern southern eastern western central greater upper lower inner outer"""
 )
 COORDINATORS = _words("and or nor & 和 与 或 及 跟")
 ASYMMETRIC = _table(

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, between, show
 from service.policy.guards.features import Features
-from service.policy.guards.lexicon import FOREIGN_NEGATORS, NEGATORS, PRESENT, PRESENT_CHINESE
+from service.policy.guards.lexicon import ATTRIBUTES, FOREIGN_NEGATORS, GRADABLE, NEGATORS, PRESENT, PRESENT_CHINESE
 from service.policy.guards.negation import CLAUSE, INABILITY, KNOWLEDGE
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.questions import AUXILIARIES
@@ -25,6 +25,7 @@ _TITLED = frozenset(["movie", "film", "song", "album", "band", "book", "novel", 
 _ABOUT_WORDS = frozenset(
     map(stem, ["word", "letter", "spell", "spelling", "rhyme", "syllable", "plural", "tense", "pronounce", "translate"])
 )
+_ATTRIBUTES = ATTRIBUTES | GRADABLE - {"new", "great", "nice", "kind"}
 _BEFORE_CLAIM = AUXILIARIES | _SUBJECTS
 _ABLE = frozenset({("i", "can"), ("we", "can"), ("i", "could"), ("we", "could")})
 # Below this share of equal words a negation is another way to tell the same trouble more often than its denial.
@@ -205,13 +206,15 @@ def _moments(features: Features) -> list[str]:
 
 
 def wording(c: Contrast) -> Finding:
-    """Content words of one side replaced by as many unrelated ones in the same frame. Fewer or more are another way to
-    say it more often than another question: take place, happen. Where words are asked about, their forms count; of
-    marks alone nothing is seen."""
+    """Content words of one side replaced by as many unrelated ones in the same frame, or an attribute added. Else
+    fewer or more are another way to say it more often than another question: take place, happen. Where words are asked
+    about, their forms count; of marks alone nothing is seen."""
     if forms := _forms(c):
         return Outcome.GRAY, show(*zip(*forms, strict=True))
     if not (c.query.content or c.query.cased or c.stored.content or c.stored.cased):
         return Outcome.GRAY, "no words"
+    if qualified := _qualified(c):
+        return qualified
     if not c.shared or _collapsed(c.query.frame) != _collapsed(c.stored.frame):
         return None
     words = [w for w in c.query_only if w[0] not in _LITERAL]
@@ -228,6 +231,13 @@ def _forms(c: Contrast) -> list[tuple[str, str]]:
         return []
     stems = [(a, b, stem(a), stem(b)) for a in here for b in there]
     return [(a, b) for a, b, x, y in stems if related(x, y) and x not in _ABOUT_WORDS]
+
+
+def _qualified(c: Contrast) -> Finding:
+    """An attribute that makes another of what follows, in the same words otherwise: the mayor, the deputy mayor."""
+    here, there = c.reworded
+    added = [*here, *there]
+    return (Outcome.GRAY, show(here, there)) if len(added) == 1 and added[0] in _ATTRIBUTES else None
 
 
 def _collapsed(frame: Sequence[str]) -> list[str]:

@@ -170,6 +170,9 @@ APART = [
     (Guard.MANNER, "A short explanation of dew", "An explanation of dew"),
     (Guard.MANNER, "How many moons has Mars? Just the number.", "How many moons has Mars?"),
     (Guard.WORDING, "...", ".."),
+    (Guard.WORDING, "Who is the deputy mayor of Riga?", "Who is the mayor of Riga?"),
+    (Guard.WORDING, "How big is South Holland?", "How big is Holland?"),
+    (Guard.WORDING, "Is a small boat dear?", "Is a boat dear?"),
 ]
 
 ALIKE = [
