@@ -118,7 +118,7 @@ def _bound(said: Sequence[str], i: int) -> str:
 _QUANTIFIERS = MappingProxyType(
     dict.fromkeys(["all", "every", "each"], "all")
     | dict.fromkeys(["some", "several"], "some")
-    | {"any": "any", "one": "one", "most": "most"}
+    | {"any": "any", "one": "one", "most": "most", "none": "none"}
 )
 _ALONE = frozenset({"only", "solely", "exclusively"})
 
@@ -131,7 +131,7 @@ def quantifiers(c: Contrast) -> Finding:
     if c.alike >= NEARLY and _ALONE.isdisjoint(here) != _ALONE.isdisjoint(there):
         return Outcome.GRAY, "only"
     a, b = ({_QUANTIFIERS[w] for w in side if w in _QUANTIFIERS} for side in (here, there))
-    if not a or not b or a & b or not ("all" in a | b or a | b == {"some", "most"}):
+    if not a or not b or a & b or not ({"all", "none"} & (a | b) or a | b == {"some", "most"}):
         return None
     whether = c.query.question == c.stored.question == (WHETHER,)
     return (Outcome.GRAY, show(sorted(a), sorted(b))) if whether or "any" not in a | b else None

@@ -72,7 +72,7 @@ def order(c: Contrast) -> Finding:
     if not same_frame or _without_adverbs(c.query) == _without_adverbs(c.stored):
         return None
     moved = [i for i, (a, b) in enumerate(zip(c.query.content, c.stored.content, strict=True)) if a != b]
-    if _coordinated(c.query.frame, moved[0], moved[-1]) or _SYMMETRIC.intersection(c.query.content):
+    if _listed_only(c, moved) or _SYMMETRIC.intersection(c.query.content):
         return None
     passive = _object_first(c.query, c.stored, moved) or _object_first(c.stored, c.query, moved)
     shown = show([c.query.content[i] for i in moved], [c.stored.content[i] for i in moved])
@@ -128,6 +128,26 @@ def _coordinated(frame: Sequence[str], first: int, last: int) -> bool:
     at = [i for i, word in enumerate(frame) if word == "_"]
     between = [w for w in frame[at[first] : at[last] + 1] if w != "_"]
     return bool(between) and all(w in lx.COORDINATORS for w in between)
+
+
+def _listed_only(c: Contrast, moved: Sequence[int]) -> bool:
+    """Whether what changed places are items of a list, and not told of them: a red hat and a blue scarf, the dog is
+    brown and the cat is black."""
+    if not _coordinated(c.query.frame, moved[0], moved[-1]):
+        return False
+    parted = [i for i, (a, b) in enumerate(zip(c.query_words, c.stored_words, strict=False)) if a != b]
+    if parted and not lx.PASSIVE_AUXILIARIES.isdisjoint(c.query_words[parted[0] : parted[-1]]):
+        return False
+    one, other = (_of_what(c.query, i) for i in (moved[0], moved[-1]))
+    return len(moved) != 2 or len(one) != len(other) or one == other or c.query.content[moved[0]][0] == "#"
+
+
+def _of_what(features: Features, i: int) -> tuple[str, ...]:
+    """The content words between the content word `i` and the next relation: hat after red."""
+    frame = features.frame
+    at = [place for place, word in enumerate(frame) if word == "_"][i] + 1
+    size = next((n for n, word in enumerate(frame[at:]) if word != "_"), len(frame) - at)
+    return features.content[i + 1 : i + 1 + size]
 
 
 def _passive(c: Contrast) -> Finding:

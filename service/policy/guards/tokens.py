@@ -55,11 +55,13 @@ def _read(text: str) -> list[Token]:
 
 
 def _mark_acronyms(tokens: list[Token]) -> None:
-    """US and IT among small letters are no pronouns."""
-    for token in tokens:
-        if token.role == "filler" and len(token.text) > 1 and token.text.isupper() and token.text.isascii():
-            token.word = token.word._replace(role="content", stem=token.text)
-            token.is_name = True
+    """US and IT among small letters are no pronouns, nor is "the us"."""
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        capital = len(token.text) > 1 and token.text.isupper() and token.text.isascii()
+        country = token.lower == "us" and before is not None and before.lower == "the"
+        if token.role == "filler" and (capital or country):
+            token.word = token.word._replace(role="content", stem=token.text.upper())
+            token.is_name = capital
 
 
 def _mark_letters(tokens: list[Token]) -> None:
