@@ -147,6 +147,10 @@ class UpstreamClient:
         by_server = {server: name for name, server in self._by_model.items() if server != self._default}
         return default + list(by_server.values())
 
+    def forwards_authorization(self, model: str | None) -> bool:
+        """Whether the server of `model` wants its callers' keys, so that it may show nothing to a request of ours."""
+        return self._settings.upstream_forward_authorization and self._server(model).key is None
+
     def serves(self, name: str | None, model: str) -> bool:
         """Whether requests for `model` go to the server that is asked by `name`."""
         return self._server(name) == (self._by_model.get(model) or self._default)

@@ -98,14 +98,16 @@ async def probe(client: UpstreamClient, model: str, *, canary: bool = False) -> 
 
 async def _card(client: UpstreamClient, model: str) -> dict[str, Any] | None:
     shown = await _json(client, "GET", "/v1/models", model)
-    cards = shown.get("data") if isinstance(shown, dict) else None
-    found = next((card for card in cards or () if card.get("id") == model), None)
+    data = shown.get("data") if isinstance(shown, dict) else None
+    cards = [card for card in data if isinstance(card, dict)] if isinstance(data, list) else []
+    found = next((card for card in cards if card.get("id") == model), None)
     return None if found is None else {name: found.get(name) for name in _CARD}
 
 
 async def _version(client: UpstreamClient, model: str) -> str | None:
     shown = await _json(client, "GET", "/version", model)
-    return shown.get("version") if isinstance(shown, dict) else None
+    version = shown.get("version") if isinstance(shown, dict) else None
+    return version if isinstance(version, str) else None
 
 
 async def _tokens(client: UpstreamClient, model: str, asked: tuple[dict[str, Any], ...]) -> str | None:
@@ -162,7 +164,7 @@ async def _text(client: UpstreamClient, method: str, path: str, model: str, body
     content = None if body is None else dump(body)
     response = await client.ask(method, path, content=content, model=model)
     text = (await response.read()).decode("utf-8", "replace")
-    if response.status in _ABSENT:
+    if response.status in _ABSENT or (response.status == 401 and client.forwards_authorization(model)):
         return None
     if response.status != 200:
         detail = f"The model server answered {response.status} to the probe {path}."

@@ -111,6 +111,18 @@ async def test_a_page_of_a_front_end_is_no_route(upstream: FakeUpstream, connect
     assert await look(upstream, connect, **dict.fromkeys(ROUTES, page)) == ProbeResult()
 
 
+@pytest.mark.parametrize("odd", [{"data": ["small-chat"], "version": {"major": 1}}, {"data": 5, "version": 1}, [7]])
+async def test_a_route_of_another_kind_shows_nothing(upstream: FakeUpstream, connect: Connect, odd: Any) -> None:
+    assert await look(upstream, connect, **dict.fromkeys(ROUTES, Reply(json=odd))) == ProbeResult()
+
+
+async def test_a_server_that_wants_its_callers_keys_may_show_nothing(upstream: FakeUpstream, connect: Connect) -> None:
+    serve(upstream, **dict.fromkeys(ROUTES, Reply(status=401, json={"error": "Unauthorized"})))
+    assert await probe(connect(upstream_forward_authorization=True), "small-chat") == ProbeResult()
+    with pytest.raises(UpstreamError):
+        await probe(connect(upstream_forward_authorization=True, upstream_key="ours"), "small-chat")
+
+
 @pytest.mark.parametrize("trouble", [Reply(status=503, json={}), Reply(status=401, json={}), Reply(drop=True)])
 async def test_a_failing_server_is_not_taken_for_another_model(
     upstream: FakeUpstream, connect: Connect, trouble: Reply
