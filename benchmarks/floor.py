@@ -72,7 +72,7 @@ class Floor:
             "tenant_id": tenant_id,
             "cache_id": cache_id,
             "attributes": Jsonb({}),
-            "born_after": None,
+            "max_age": None,
             "min_ttl": 0.0,
             "client_answers": True,
         }

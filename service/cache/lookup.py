@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 
 from service.cache.directory import OpenCache
 from service.cache.embedding import UNREAD
@@ -185,7 +184,7 @@ async def _find_exact(
         scope_key=ask.identity.scope.key,
         exact_key=ask.identity.exact_key,
         attributes=ask.attributes,
-        born_after=_born_after(ask),
+        max_age=ask.max_age,
         client_answers=ask.client_answers,
         answers=ask.variants,
         min_ttl=min_ttl,
@@ -229,7 +228,7 @@ async def _by_neighbours(runtime: Runtime, cache: OpenCache, ask: Ask, looked: L
             vector=vector,
             attributes=ask.attributes,
             neighbours=max(cache.policy.neighbours, ask.variants),
-            born_after=_born_after(ask),
+            max_age=ask.max_age,
             min_ttl=max(0.0, ask.min_ttl),
             client_answers=ask.client_answers,
         )
@@ -283,10 +282,6 @@ def answer_of(found: Found) -> Answer | None:
 
 def _filter_key(ask: Ask) -> tuple[bytes, bool]:
     return canonical_json(ask.attributes) if ask.attributes else b"", ask.client_answers
-
-
-def _born_after(ask: Ask) -> datetime | None:
-    return None if ask.max_age is None else datetime.now(UTC) - timedelta(seconds=ask.max_age)
 
 
 __all__ = [

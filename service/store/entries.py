@@ -58,14 +58,15 @@ async def find_exact(
     scope_key: bytes,
     exact_key: bytes,
     attributes: dict[str, str],
-    born_after: datetime | None = None,
+    max_age: float | None = None,
     client_answers: bool = True,
     answers: int = 1,
     min_ttl: float = 0.0,
 ) -> tuple[ScopeRow | None, list[Found]]:
     """The scope of this key, and in it the newest living answers to this request that have these attributes.
 
-    min_ttl: more seconds than these an answer must have left; below 0 for how many an expired one counts as living.
+    max_age: how many seconds old they may be. min_ttl: how many they must have left; below 0 for how many an expired
+    one counts as living.
     """
     async with db.tenant(cache.tenant_id) as connection:
         cursor = await connection.execute(
@@ -76,7 +77,7 @@ async def find_exact(
                 "scope_key": scope_key,
                 "exact_key": exact_key,
                 "attributes": Jsonb(attributes),
-                "born_after": born_after,
+                "max_age": max_age,
                 "client_answers": client_answers,
                 "answers": answers,
                 "min_ttl": min_ttl,
@@ -99,7 +100,7 @@ async def find_neighbours(
     vector: Vector,
     attributes: dict[str, str],
     neighbours: int,
-    born_after: datetime | None = None,
+    max_age: float | None = None,
     min_ttl: float = 0.0,
     client_answers: bool = True,
 ) -> list[Found]:
@@ -126,7 +127,7 @@ async def find_neighbours(
                 "vector": HalfVector(vector),
                 "attributes": Jsonb(attributes),
                 "neighbours": neighbours,
-                "born_after": born_after,
+                "max_age": max_age,
                 "min_ttl": min_ttl,
                 "client_answers": client_answers,
             },

@@ -39,7 +39,7 @@ left join lateral (
       and e.quarantined_at is null
       and (e.expires_at is null or e.expires_at > now() + make_interval(secs => %(min_ttl)s))
       and (%(client_answers)s or e.provenance <> 'client')
-      and (%(born_after)s::timestamptz is null or e.created_at > %(born_after)s)
+      and (%(max_age)s::float8 is null or e.created_at > now() - make_interval(secs => %(max_age)s))
     order by (e.expires_at <= now()) is true, e.created_at desc, e.entry_id
     limit %(answers)s
 ) found on true

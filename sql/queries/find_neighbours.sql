@@ -42,7 +42,7 @@ cross join lateral (
       and x.quarantined_at is null
       and (%(client_answers)s or x.provenance <> 'client')
       and (x.expires_at is null or x.expires_at > now() + make_interval(secs => %(min_ttl)s))
-      and (%(born_after)s::timestamptz is null or x.created_at > %(born_after)s)
+      and (%(max_age)s::float8 is null or x.created_at > now() - make_interval(secs => %(max_age)s))
       and x.epoch = (
           select c.epoch
           from semcache.cache c
