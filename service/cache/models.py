@@ -29,10 +29,12 @@ logger = logging.getLogger("semcache.models")
 class _Watched:
     """One model. `fingerprint` is the last that its server gave with an answer: an alarm, no identity.
 
-    used: whether it was asked for since the last round of looks. late: whether its server was waited for in vain.
+    used: whether it was asked for since the last round of looks. rests: it was not, and is looked at before it is used
+    again. late: whether its server was waited for in vain.
     """
 
     used: bool = True
+    rests: bool = False
     late: bool = False
     identity: ModelIdentity | None = None
     fingerprint: str | None = None
@@ -65,12 +67,13 @@ class ModelWatch:
     async def identity(self, name: str) -> ModelIdentity | None:
         """The model's identity now. None where its server has not been seen within SEMCACHE_PROBE_PATIENCE.
 
-        After one wait in vain no request waits again: the looks go on by themselves.
+        After one wait in vain no request waits again: the looks go on by themselves. A model that was seen before is
+        still that one while its server fails.
         """
         watched = self._watched(name)
-        if watched.identity is None and not watched.late:
-            await finished(watched.look or self._look(name), self._settings.probe_patience)
-            watched.late = watched.identity is None
+        if watched.rests or (watched.identity is None and not watched.late):
+            await finished(self._look(name), self._settings.probe_patience)
+            watched.rests, watched.late = False, watched.identity is None
         return watched.identity
 
     def suspect(self, name: str) -> None:
@@ -87,9 +90,10 @@ class ModelWatch:
         return await self.identity(name)
 
     def _watched(self, name: str) -> _Watched:
-        if name not in self._models and len(self._models) >= MOST:
+        known = self._models.pop(name, None)
+        watched = self._models[name] = known or _Watched()
+        if len(self._models) > MOST:
             del self._models[next(iter(self._models))]
-        watched = self._models.setdefault(name, _Watched())
         watched.used = True
         return watched
 
@@ -123,16 +127,16 @@ class ModelWatch:
                 await asyncio.wait([self._look(name) for name in again])
 
     def _round(self) -> set[str]:
-        """The models to look at: those that are declared or were asked for. Others are seen anew when asked for."""
-        wanted = {name for name, watched in self._models.items() if watched.used or name in self._settings.models}
-        self._models = {name: self._models[name] for name in wanted}
-        for watched in self._models.values():
+        """The models to look at: those that are declared or were asked for. Others rest."""
+        for name, watched in self._models.items():
+            watched.rests = not (watched.used or name in self._settings.models)
             watched.used = False
-        return wanted
+        return {name for name, watched in self._models.items() if not watched.rests}
 
 
 def _failed(watched: _Watched) -> bool:
-    return watched.look is not None and watched.look.done() and watched.look.exception() is not None
+    look = watched.look
+    return not watched.rests and look is not None and look.done() and look.exception() is not None
 
 
 def identify_model(name: str, declared: DeclaredModel, shown: ProbeResult) -> ModelIdentity:

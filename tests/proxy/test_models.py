@@ -7,8 +7,9 @@ import time
 
 import psycopg
 import pytest
-from asking import Asker, asked, chat, says
+from asking import PATIENT, Asker, asked, chat, says
 
+from service.cache.models import _Watched
 from service.settings import DeclaredModel
 from tests.fakes.upstream import USAGE, FakeUpstream, Reply, chat_body
 from tests.proxy.conftest import Start
@@ -118,6 +119,30 @@ async def test_a_server_that_fails_to_show_itself_changes_nothing(upstream: Fake
         async with asyncio.timeout(20):
             while len(upstream.calls) < looks + 20:
                 assert (await asker.ask(chat("Which mast?"))).cache == "HIT"
+
+
+async def test_a_model_that_nobody_asked_for_is_looked_at_before_it_is_used(
+    upstream: FakeUpstream, start: Start
+) -> None:
+    shows(upstream)
+    says(upstream, "keel", "Oak.", "Elm.")
+    service = await start(probe_interval=0.1, probe_patience=PATIENT)
+    async with Asker(service.base) as asker:
+        await asker.stored(chat("Which keel?"))
+        watched = service.runtime.models._models["small-chat"]
+        for answers in (Reply(status=500), Reply(drop=True)):
+            await rested(watched)
+            upstream.on("/version", answers)
+            assert (await asker.ask(chat("Which keel?"))).text == "Oak.", "who fails is still the one seen before"
+        await rested(watched)
+        shows(upstream, tokens=2)
+        assert (await asker.ask(chat("Which keel?"))).text == "Elm."
+
+
+async def rested(watched: _Watched) -> None:
+    async with asyncio.timeout(20):
+        while not watched.rests:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
 
 
 async def test_what_is_declared_separates(upstream: FakeUpstream, start: Start) -> None:
