@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 _PLAIN = re.compile(r"[\t\n\r -~]*")
-_BETWEEN_WORDS = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3000-\u303f]+")
+_BETWEEN_WORDS = re.compile(r"[\s!-/:-@\[-`{-~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u205e\u3000-\u303f]+")
 # ASCII and units of measure are read as amounts and expressions; joiners and soft hyphens only shape a word.
 _READ_ELSEWHERE = frozenset("$€£¥₹°⁄©®\u00ad\u200c\u200d")  # noqa: RUF001 - NFKC writes ½ with a fraction slash
 

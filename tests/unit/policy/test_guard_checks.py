@@ -247,6 +247,8 @@ ALIKE = [
     ("Which tower in Riga is tallest?", "Which tower in Riga is the highest?"),
     ("Is milk, salt and rye in it?", "Is rye, salt and milk in it?"),
     ("Is red rope or white rope better?", "Is white rope or red rope better?"),
+    ("¿Cuál es el puerto de Italia?", "Cuál es el puerto de Italia?"),
+    ("¡Qué bonito es el río!", "Qué bonito es el río"),
     ("Is entry free of charge?", "Is entry free?"),
     ("Do I have any messages?", "Do I have some messages?"),
 ]
