@@ -104,7 +104,7 @@ def _values(tokens: list[Token], kind: str) -> tuple[str, ...]:
 
 def _inner_words(tokens: list[Token]) -> tuple[str, ...]:
     words = [t for t in tokens if t.kind == "word" and t.lower != "i"]
-    if all(t.text.islower() for t in words) or all(t.text.isupper() for t in words):
+    if all(t.text == t.lower for t in words) or all(t.text == t.text.upper() for t in words):
         return ()
     return tuple(t.text for t in words if not t.starts and t.role != "relation")
 

@@ -151,6 +151,9 @@ CONTRACTIONS = MappingProxyType(
     | {"im": "i am", "ive": "i have", "couldnt": "could not", "wouldnt": "would not", "hows": "how is"}
 )
 
+CONTRACTED = MappingProxyType({"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am"})
+BEFORE_IS = _words("what who where when why how which it that there here he she")
+
 NUMBER_WORDS = MappingProxyType(
     {
         word: value

@@ -26,12 +26,14 @@ def _sets(a: Sequence[str], b: Sequence[str], *, one_sided: Outcome) -> Finding:
 
 
 def numbers(c: Contrast) -> Finding:
-    """A number may stand for the ordinal of the other side: Henry VIII, Henry the eighth."""
+    """A number may stand for the ordinal of the other side: Henry VIII, Henry the eighth; or for the version: Llama
+    3.1, llama 3.1."""
     if c.query.numbers == c.stored.numbers:
         return None
     left, right = apart(c.query.numbers, c.stored.numbers)
     left, _ = apart(left, apart(c.stored.ordinals, c.query.ordinals)[0])
     right, _ = apart(right, apart(c.query.ordinals, c.stored.ordinals)[0])
+    left, right = apart(left, c.stored.versions)[0], apart(right, c.query.versions)[0]
     return _apart(left, right, may_agree)
 
 
@@ -77,7 +79,9 @@ def dates(c: Contrast) -> Finding:
 
 
 def versions(c: Contrast) -> Finding:
-    return _sets(c.query.versions, c.stored.versions, one_sided=Outcome.BLOCK)
+    left, right = apart(c.query.versions, c.stored.versions)
+    left, right = apart(left, c.stored.numbers)[0], apart(right, c.query.numbers)[0]
+    return _sets(left, right, one_sided=Outcome.BLOCK)
 
 
 def identifiers(c: Contrast) -> Finding:

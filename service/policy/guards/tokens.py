@@ -111,9 +111,10 @@ def _add_apostrophe(tokens: list[Token], bare: str, *, starts: bool) -> None:
         _add_word(tokens, "not", starts=False)
     else:
         head, _, tail = bare.rpartition("'")
-        if tail.lower() not in {"s", "re", "ve", "ll", "d", "m", "t"}:
+        verb = lx.CONTRACTED.get(tail.lower(), "") if tail.lower() != "s" or head.lower() in lx.BEFORE_IS else ""
+        if tail.lower() not in {*lx.CONTRACTED, "t"}:
             head += tail
-        for part in _PIECE.findall(head):
+        for part in [*_PIECE.findall(head), *verb.split()]:
             _add_word(tokens, part, starts=starts)
 
 

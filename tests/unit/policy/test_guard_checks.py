@@ -143,6 +143,7 @@ APART = [
     (Guard.ASPECT, "Who is the harbour master of Riga?", "Who was the harbour master of Riga?"),
     (Guard.ASPECT, "When does the lock in Riga open?", "When did the lock in Riga open?"),
     (Guard.ASPECT, "How many people live in Riga?", "How many people lived in Riga?"),
+    (Guard.ASPECT, "What's the capital of Riga's county?", "What was the capital of Riga's county?"),
     (Guard.PERSONS, "What is my name?", "What is your name?"),
     (Guard.NAMES, "Who directed Gremlin?", "Who directed Gremlins?"),
     (Guard.NAMES, "who wrote the novel orlando", "who wrote the novel orlandos"),
@@ -249,6 +250,9 @@ ALIKE = [
     ("Is red rope or white rope better?", "Is white rope or red rope better?"),
     ("¿Cuál es el puerto de Italia?", "Cuál es el puerto de Italia?"),
     ("¡Qué bonito es el río!", "Qué bonito es el río"),
+    ("What is 12 divided by 4?", "What's 12 divided by 4?"),
+    ("Is Llama 3.1 open?", "is llama 3.1 open?"),
+    ("How do I write 車 in Japanese?", "how do i write 車 in japanese?"),
     ("Is entry free of charge?", "Is entry free?"),
     ("Do I have any messages?", "Do I have some messages?"),
 ]
