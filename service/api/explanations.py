@@ -54,7 +54,7 @@ async def logged(request_id: str, runtime: RuntimeOf, cache: CacheOf) -> Respons
 
 def _call(request: ProxiedRequest, settings: Settings) -> Call:
     check_depth(request.body, settings.max_json_depth, "request.body")
-    headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+    headers = [(_raw(name.lower()), _raw(value)) for name, value in request.headers.items()]
     controlled = parse_controls(headers, request.body, max_tags=settings.max_tags)
     return Call(
         endpoint=_ENDPOINTS[request.path],
@@ -66,6 +66,10 @@ def _call(request: ProxiedRequest, settings: Settings) -> Call:
         controls=controlled.controls,
         key=None,
     )
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def explanation_view(found: Explanation) -> ExplanationView:

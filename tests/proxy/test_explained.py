@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -78,6 +79,16 @@ async def test_what_passes_by_the_cache_says_so(asker: Asker) -> None:
     assert (told["outcome"], told["reason"]) == ("bypass", "previous_response_id")
     assert "passes by the cache (previous_response_id)" in told["wouldChange"]
     assert "previous_response_id" in told["wouldChange"]
+
+
+async def test_odd_text_in_a_request_is_explained_too(asker: Asker) -> None:
+    odd = {"x-cache-tags": "\ud800", "é\ud800": "é\ud800"}
+    request = {"path": CHAT, "query": "a=\ud800", "headers": odd, "body": chat("What is \ud800?") | {"x": "\ud800"}}
+    content = json.dumps({"request": request})
+    got = await asker.http.post(
+        f"/v1/caches/{asker.cache}/explain", content=content, headers={"content-type": "application/json"}
+    )
+    assert (got.status_code, got.json()["outcome"]) == (200, "miss"), got.text
 
 
 async def test_explaining_asks_no_model_and_keeps_nothing(upstream: FakeUpstream, asker: Asker) -> None:
