@@ -60,6 +60,16 @@ ATTRIBUTES = _words(
     """deputy vice assistant acting interim honorary half step foster adoptive fake mock former future potential average
     north south east west northern southern eastern western central greater upper lower inner outer"""
 )
+# Relations of place, time or side, and those that may stand for each other.
+PLACED = _words(
+    """above below under over behind beside near inside outside between through across against before after during
+    until since without within beyond towards from up down off about"""
+)
+_PLACED_ALIKE = """
+under below; over above; near beside at; inside in within into during; through via by across on; until till before to;
+towards toward to; from of on by in; outside out; between among; after on upon for; about on of for
+"""
+PLACED_ALIKE = tuple(_words(group) for group in _PLACED_ALIKE.split(";"))
 COORDINATORS = _words("and or nor & 和 与 或 及 跟")
 ASYMMETRIC = _table(
     """from: 从 由 自

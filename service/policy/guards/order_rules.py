@@ -43,7 +43,22 @@ _INTERCHANGEABLE = ({"how", "where"}, {"when", "how long"})
 
 
 def direction(c: Contrast) -> Finding:
-    """The same word as source here and as target there, or two words that changed places in one relation."""
+    """The same word as source here and as target there, two words that changed places in one relation, or one relation
+    in another's place."""
+    return _crossed(c) or _related_otherwise(c)
+
+
+def _related_otherwise(c: Contrast) -> Finding:
+    """One word of place, time or side for another, in the same words otherwise: behind the dam, below the dam."""
+    if len(c.reworded[0]) != 1 or len(c.reworded[1]) != 1:
+        return None
+    both = {*c.reworded[0], *c.reworded[1]}
+    if not both <= lx.RELATIONS or both.isdisjoint(lx.PLACED) or any(both <= group for group in lx.PLACED_ALIKE):
+        return None
+    return Outcome.GRAY, show(*c.reworded)
+
+
+def _crossed(c: Contrast) -> Finding:
     if c.query.roles == c.stored.roles or not c.query.roles or not c.stored.roles or c.alike < MOSTLY:
         return None
     a, b = ([tuple(r.split(":", 1)) for r in side] for side in (c.query.roles, c.stored.roles))

@@ -114,6 +114,9 @@ APART = [
     (Guard.ORDER, "Walk from quay A to quay B", "Walk from quay B to quay A"),
     (Guard.ORDER, "Move it from shelf D to shelf C", "Move it from shelf C to shelf D"),
     (Guard.WORDING, "Is vitamin A soluble?", "Is vitamin K soluble?"),
+    (Guard.DIRECTION, "May I swim behind the dam?", "May I swim below the dam?"),
+    (Guard.DIRECTION, "Who sang for the harbour?", "Who sang against the harbour?"),
+    (Guard.DIRECTION, "A tale about a goose", "A tale with a goose"),
     (Guard.DIRECTION, "Is A nearer than B?", "Is B nearer than A?"),
     (Guard.COMPARISON, "Is she older than her cousin?", "Is her cousin older than she?"),
     (Guard.COMPARISON, "Which is larger?", "Which is largest?"),
@@ -253,6 +256,8 @@ ALIKE = [
     ("What is 12 divided by 4?", "What's 12 divided by 4?"),
     ("Is Llama 3.1 open?", "is llama 3.1 open?"),
     ("How do I write 車 in Japanese?", "how do i write 車 in japanese?"),
+    ("Who lives near the quay?", "Who lives beside the quay?"),
+    ("What grows on the roof in May?", "What grows on the roof during May?"),
     ("Is entry free of charge?", "Is entry free?"),
     ("Do I have any messages?", "Do I have some messages?"),
 ]
