@@ -31,6 +31,8 @@ _PAST = MappingProxyType(
 )
 # What happens to those who ask is told in any tense.
 _OWN = frozenset({"i", "my", "me", "we", "our", "us"})
+# How can I find it, where can I find it: who asks for a way has both answered.
+_ASKING = frozenset({"i", "we", "you", "one", "to"})
 _CROSSING = frozenset({"from", "than", "before", "after", "behind"})
 _ONWARD = frozenset({"to", "into", "onto"})
 _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
@@ -238,7 +240,10 @@ def _is_past_of(past: str, present: str) -> bool:
 
 def question(c: Contrast) -> Finding:
     a, b = c.query.question, c.stored.question
-    if not a or not b or a == b or {a[0], b[0]} <= _OPEN_QUESTIONS or {a[0], b[0]} in _INTERCHANGEABLE:
+    if not a or not b or a == b or {a[0], b[0]} <= _OPEN_QUESTIONS:
+        return None
+    asked_for_a_way = c.query.content != c.stored.content or not _ASKING.isdisjoint(c.query_words + c.stored_words)
+    if {a[0], b[0]} in _INTERCHANGEABLE and asked_for_a_way:
         return None
     if WHETHER in {a[0], b[0]}:
         return None

@@ -72,6 +72,7 @@ def _mark_letters(tokens: list[Token]) -> None:
             continue
         names = before is not None and token.text.isupper() and (before.role == "content" or bool(capitals))
         names = names or (before is not None and before.lower == "letter")
+        names = names or (token.text.isupper() and not token.starts and after is not None and after.text.islower())
         if names or after is None or after.role == "relation":
             token.word = token.word._replace(role="content", stem=token.lower)
 

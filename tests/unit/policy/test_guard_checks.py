@@ -117,6 +117,8 @@ APART = [
     (Guard.DIRECTION, "May I swim behind the dam?", "May I swim below the dam?"),
     (Guard.DIRECTION, "Who sang for the harbour?", "Who sang against the harbour?"),
     (Guard.DIRECTION, "A tale about a goose", "A tale with a goose"),
+    (Guard.QUESTION, "How was the bell hung?", "Where was the bell hung?"),
+    (Guard.WORDING, "Is the tune in A minor?", "Is the tune in B minor?"),
     (Guard.DIRECTION, "Is A nearer than B?", "Is B nearer than A?"),
     (Guard.COMPARISON, "Is she older than her cousin?", "Is her cousin older than she?"),
     (Guard.COMPARISON, "Which is larger?", "Which is largest?"),
@@ -258,6 +260,7 @@ ALIKE = [
     ("How do I write 車 in Japanese?", "how do i write 車 in japanese?"),
     ("Who lives near the quay?", "Who lives beside the quay?"),
     ("What grows on the roof in May?", "What grows on the roof during May?"),
+    ("How can I find the bell?", "Where can I find the bell?"),
     ("Is entry free of charge?", "Is entry free?"),
     ("Do I have any messages?", "Do I have some messages?"),
 ]
