@@ -141,6 +141,7 @@ def quantifiers(c: Contrast) -> Finding:
 _MODALS = MappingProxyType(
     dict.fromkeys(["can", "could", "may", "might"], "may") | {"must": "must", "should": "should", "ought": "should"}
 )
+_ABLE = frozenset({"i", "we", "able", "possible"})  # will I be able to, can I
 _DUTY = re.compile(r"\b(?:do|does|did|will) (?:\w+ ){1,3}(?:have|need) to\b")
 
 
@@ -151,9 +152,11 @@ def modality(c: Contrast) -> Finding:
     if not (here or there) or not c.query.question or c.query.question != c.stored.question:
         return None
     a, b = _modals(here, c.query_words), _modals(there, c.stored_words)
+    whether = c.query.question == (WHETHER,)
+    if whether and _ABLE.isdisjoint(c.query_words + c.stored_words):
+        a, b = ({*found, *({"will"} & {*said})} for found, said in ((a, here), (b, there)))
     if not a or not b or a & b:
         return None
-    whether = c.query.question == (WHETHER,)
     return (Outcome.GRAY, show(sorted(a), sorted(b))) if whether or "should" not in a | b else None
 
 

@@ -40,7 +40,10 @@ _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
 _UNCHANGED = re.compile(
     r"(re|pre|up|off|out|over|in|fore|broad|type)?(bet|bid|burst|cast|cut|hit|hurt|put|read|set|shed|shut|split|spread)"
 )
-_OPEN_QUESTIONS = frozenset({"what", "how", WHETHER})
+_OPEN_QUESTIONS = frozenset({"what", "how"})
+_WAYS = frozenset({"how", "where"})
+# Verbs of orders that are carried out by answering.
+_WRITING = frozenset({"write", "compose", "draft", "generate", "translate", "summarise", "summarize", "rewrite"})
 _INTERCHANGEABLE = ({"how", "where"}, {"when", "how long"})
 
 
@@ -238,15 +241,27 @@ def _is_past_of(past: str, present: str) -> bool:
     return past.endswith("ed") or (past in lx.IRREGULAR and not past.endswith("ing"))
 
 
+def _how_to(c: Contrast) -> Finding:
+    """Whether one side wants a thing written and the other asks how that is done."""
+    asked, order = (c.query, c.stored_words) if c.query.question else (c.stored, c.query_words)
+    if asked.question != ("how",) or not order or order[0] not in _WRITING or c.query.content != c.stored.content:
+        return None
+    return Outcome.GRAY, f"how to {order[0]} ≠ {order[0]}"
+
+
 def question(c: Contrast) -> Finding:
     a, b = c.query.question, c.stored.question
-    if not a or not b or a == b or {a[0], b[0]} <= _OPEN_QUESTIONS:
+    if not a or not b:
+        return _how_to(c)
+    if a == b or {a[0], b[0]} == {"what", "how"}:
         return None
-    asked_for_a_way = c.query.content != c.stored.content or not _ASKING.isdisjoint(c.query_words + c.stored_words)
-    if {a[0], b[0]} in _INTERCHANGEABLE and asked_for_a_way:
+    alike = c.query.content == c.stored.content
+    for_a_way = not alike or not _ASKING.isdisjoint(c.query_words + c.stored_words)
+    if {a[0], b[0]} in _INTERCHANGEABLE and for_a_way:
         return None
     if WHETHER in {a[0], b[0]}:
-        return None
+        may_be_one = "what" in {a[0], b[0]} or (for_a_way and {a[0], b[0]} & _WAYS)
+        return (Outcome.GRAY, show(a, b)) if alike and not may_be_one else None
     if a[0] in _OPEN_QUESTIONS or b[0] in _OPEN_QUESTIONS:
         same = c.query.content == c.stored.content and len(c.query.frame) == len(c.stored.frame)
         return (Outcome.GRAY, show(a, b)) if same else None
