@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from service.policy.guards import literal_rules, meaning_rules, nuance_rules, order_rules
+from service.policy.guards import literal_rules, meaning_rules, nuance_rules, order_rules, question_rules
 from service.policy.guards.contrast import Contrast, Finding, Outcome
 from service.policy.guards.features import Features
 
@@ -73,7 +73,7 @@ _RULES = MappingProxyType(
         Guard.ORDER: order_rules.order,
         Guard.COMPARISON: order_rules.comparison,
         Guard.ASPECT: order_rules.aspect,
-        Guard.QUESTION: order_rules.question,
+        Guard.QUESTION: question_rules.question,
         Guard.NAMES: meaning_rules.names,
         Guard.LETTER_CASE: literal_rules.letter_case,
         Guard.ACCENTS: literal_rules.accents,

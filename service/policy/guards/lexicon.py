@@ -164,72 +164,21 @@ CONTRACTIONS = MappingProxyType(
 CONTRACTED = MappingProxyType({"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am"})
 BEFORE_IS = _words("what who where when why how which it that there here he she")
 
+_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 NUMBER_WORDS = MappingProxyType(
-    {
-        word: value
-        for value, word in enumerate(
-            [
-                "zero",
-                "one",
-                "two",
-                "three",
-                "four",
-                "five",
-                "six",
-                "seven",
-                "eight",
-                "nine",
-                "ten",
-                "eleven",
-                "twelve",
-                "thirteen",
-                "fourteen",
-                "fifteen",
-                "sixteen",
-                "seventeen",
-                "eighteen",
-                "nineteen",
-            ]
-        )
-    }
-    | {
-        word: value * 10
-        for value, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
-    }
+    {word: value for value, word in enumerate(_ONES.split())}
+    | {word: value * 10 for value, word in enumerate(_TENS.split(), 2)}
 )
 SCALES = MappingProxyType(
     {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
     | {"k": 10**3, "mn": 10**6, "mio": 10**6, "bn": 10**9, "tn": 10**12}
 )
+_ORDINALS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"""
 ORDINAL_WORDS = MappingProxyType(
-    {
-        word: value
-        for value, word in enumerate(
-            [
-                "first",
-                "second",
-                "third",
-                "fourth",
-                "fifth",
-                "sixth",
-                "seventh",
-                "eighth",
-                "ninth",
-                "tenth",
-                "eleventh",
-                "twelfth",
-                "thirteenth",
-                "fourteenth",
-                "fifteenth",
-                "sixteenth",
-                "seventeenth",
-                "eighteenth",
-                "nineteenth",
-                "twentieth",
-            ],
-            1,
-        )
-    }
+    {word: value for value, word in enumerate(_ORDINALS.split(), 1)}
     | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100}
 )
 FRACTIONS = MappingProxyType({"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10})

@@ -1,4 +1,4 @@
-"""Guards over relations: direction, word order, degree and the kind of question."""
+"""Guards over relations: direction, word order, degree and tense."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from types import MappingProxyType
 from service.policy.guards import lexicon as lx
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, show
 from service.policy.guards.features import Features
-from service.policy.guards.questions import WHETHER
 from service.policy.guards.synonyms import synonymous
 from service.policy.guards.words import stem
 
@@ -31,8 +30,6 @@ _PAST = MappingProxyType(
 )
 # What happens to those who ask is told in any tense.
 _OWN = frozenset({"i", "my", "me", "we", "our", "us"})
-# How can I find it, where can I find it: who asks for a way has both answered.
-_ASKING = frozenset({"i", "we", "you", "one", "to"})
 _CROSSING = frozenset({"from", "than", "before", "after", "behind"})
 _ONWARD = frozenset({"to", "into", "onto"})
 _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
@@ -40,11 +37,6 @@ _SYMMETRIC = frozenset(map(stem, lx.SYMMETRIC))
 _UNCHANGED = re.compile(
     r"(re|pre|up|off|out|over|in|fore|broad|type)?(bet|bid|burst|cast|cut|hit|hurt|put|read|set|shed|shut|split|spread)"
 )
-_OPEN_QUESTIONS = frozenset({"what", "how"})
-_WAYS = frozenset({"how", "where"})
-# Verbs of orders that are carried out by answering.
-_WRITING = frozenset({"write", "compose", "draft", "generate", "translate", "summarise", "summarize", "rewrite"})
-_INTERCHANGEABLE = ({"how", "where"}, {"when", "how long"})
 
 
 def direction(c: Contrast) -> Finding:
@@ -239,30 +231,3 @@ def _is_past_of(past: str, present: str) -> bool:
     if present.endswith(("ed", "ing")) or present in lx.IRREGULAR or stem(present) != root:
         return False
     return past.endswith("ed") or (past in lx.IRREGULAR and not past.endswith("ing"))
-
-
-def _how_to(c: Contrast) -> Finding:
-    """Whether one side wants a thing written and the other asks how that is done."""
-    asked, order = (c.query, c.stored_words) if c.query.question else (c.stored, c.query_words)
-    if asked.question != ("how",) or not order or order[0] not in _WRITING or c.query.content != c.stored.content:
-        return None
-    return Outcome.GRAY, f"how to {order[0]} ≠ {order[0]}"
-
-
-def question(c: Contrast) -> Finding:
-    a, b = c.query.question, c.stored.question
-    if not a or not b:
-        return _how_to(c)
-    if a == b or {a[0], b[0]} == {"what", "how"}:
-        return None
-    alike = c.query.content == c.stored.content
-    for_a_way = not alike or not _ASKING.isdisjoint(c.query_words + c.stored_words)
-    if {a[0], b[0]} in _INTERCHANGEABLE and for_a_way:
-        return None
-    if WHETHER in {a[0], b[0]}:
-        may_be_one = "what" in {a[0], b[0]} or (for_a_way and {a[0], b[0]} & _WAYS)
-        return (Outcome.GRAY, show(a, b)) if alike and not may_be_one else None
-    if a[0] in _OPEN_QUESTIONS or b[0] in _OPEN_QUESTIONS:
-        same = c.query.content == c.stored.content and len(c.query.frame) == len(c.stored.frame)
-        return (Outcome.GRAY, show(a, b)) if same else None
-    return (Outcome.BLOCK, show(a, b)) if c.alike >= MOSTLY else None
