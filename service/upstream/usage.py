@@ -14,6 +14,7 @@ from service.json_text import edit_object, parse
 from service.upstream.sse import Event, Parser
 
 _FRAME_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_END = 4
 
 
 def wants_usage(body: Mapping[str, Any]) -> bool:
@@ -35,24 +36,25 @@ class UsageFilter:
     """Takes the usage chunk out of a relayed stream. Give `flush()` after the last byte."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> bytes:
         """The bytes to relay now: whole events and comments; a part of one is held back until it is whole."""
-        data = self._rest + chunk
+        data, looked_at = self._rest, len(self._rest) - _LONGEST_END + 1
+        data += chunk
         kept, at = [], 0
-        for end in _FRAME_END.finditer(data):
-            frame = data[at : end.end()]
-            at = end.end()
+        for end in [found.end() for found in _FRAME_END.finditer(data, max(0, looked_at))]:
+            frame = bytes(data[at:end])
+            at = end
             if b'"usage"' not in frame or not any(map(_is_usage, Parser().feed(frame))):
                 kept.append(frame)
-        self._rest = data[at:]
+        del data[:at]
         return b"".join(kept)
 
     def flush(self) -> bytes:
         """What is held back."""
-        rest, self._rest = self._rest, b""
-        return rest
+        rest, self._rest = self._rest, bytearray()
+        return bytes(rest)
 
 
 def _is_usage(event: Event) -> bool:

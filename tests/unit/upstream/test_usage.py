@@ -9,10 +9,10 @@ from tests.fakes.upstream import USAGE, chat_chunk, chat_stream, lines
 
 
 def filtered(wire: bytes, *places: int) -> bytes:
-    usage = UsageFilter()
+    relay = UsageFilter()
     marks = sorted({0, len(wire), *(place % (len(wire) + 1) for place in places)})
-    out = b"".join(usage.feed(wire[a:b]) for a, b in itertools.pairwise(marks))
-    return out + usage.flush()
+    out = b"".join(relay.feed(wire[a:b]) for a, b in itertools.pairwise(marks))
+    return out + relay.flush()
 
 
 @given(st.lists(st.integers(0, 2000), max_size=20), st.sampled_from([b"\n", b"\r\n"]))
@@ -29,12 +29,20 @@ def test_chunks_that_only_speak_of_usage_stay() -> None:
     assert filtered(wire) == wire
 
 
+def test_an_event_of_many_pieces_is_not_copied_for_each() -> None:
+    relay, event = UsageFilter(), b"data: " + b"x" * 10_000 + b"\n\n"
+    held = relay._rest
+    assert {relay.feed(event[at : at + 100]) for at in range(0, len(event) - 100, 100)} == {b""}
+    assert relay._rest is held
+    assert relay.feed(event[len(held) :]) == event
+
+
 def test_whole_events_are_not_held_back() -> None:
     first, second, *_ = chat_stream("a")
-    usage = UsageFilter()
-    assert usage.feed(first + second[:9]) == first
-    assert usage.feed(second[9:]) == second
-    assert usage.flush() == b""
+    relay = UsageFilter()
+    assert relay.feed(first + second[:9]) == first
+    assert relay.feed(second[9:]) == second
+    assert relay.flush() == b""
 
 
 def test_usage_is_asked_for_beside_what_was_asked() -> None:
