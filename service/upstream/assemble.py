@@ -203,7 +203,8 @@ def _combined(old: Any, new: Any) -> Any:
     if new is None or old is None:
         return old if new is None else new
     if isinstance(old, list) and isinstance(new, list):
-        return [*old, *new]
+        old += new  # it came out of an event and is ours
+        return old
     if isinstance(old, dict) and isinstance(new, dict):
         return old | {name: _combined(old.get(name), value) for name, value in new.items()}
     return new

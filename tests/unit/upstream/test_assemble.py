@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.upstream.answer import Answer, Endpoint, storable
-from service.upstream.assemble import StreamAssembler
+from service.upstream.assemble import StreamAssembler, _combined
 from service.upstream.sse import Event
 from tests.fakes.upstream import USAGE, chat_chunk
 
@@ -144,6 +144,8 @@ def test_log_probabilities_and_token_ids_are_joined() -> None:
     second = chat_chunk({"content": "b"}, logprobs={"content": [{"token": "b"}]}, token_ids=[2, 3])
     (choice,) = answer_of(first, second, LAST).body["choices"]
     assert choice["logprobs"] == {"content": [{"token": "a"}, {"token": "b"}]}
+    held: list[int] = []
+    assert _combined(held, [1]) is held, "a long answer's lists are not copied for each token"
     assert choice["token_ids"] == [1, 2, 3]
 
 
