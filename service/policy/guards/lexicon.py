@@ -66,8 +66,8 @@ PLACED = _words(
     until since without within beyond towards from up down off about"""
 )
 _PLACED_ALIKE = """
-under below; over above; near beside at; inside in within into during; through via by across on; until till before to;
-towards toward to; from of on by in; outside out; between among; after on upon for; about on of for
+under below; over above; near beside at; inside in within into during on; through via by across on; until till before
+to; towards toward to; from of on by in; outside out; between among; after on upon for; about on of for
 """
 PLACED_ALIKE = tuple(_words(group) for group in _PLACED_ALIKE.split(";"))
 COORDINATORS = _words("and or nor & 和 与 或 及 跟")

@@ -14,9 +14,9 @@ _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _EXPRESSION = re.compile(r"[\w.()]+(?:\s+[-/]\s+[\w.()]+)*(?:\s*[=+*^<>]=?\s*[\w.()]+(?:\s+[-/]\s+[\w.()]+)*)+")
 _CODED = frozenset("([&|/<>*=+:")
 _OPERATORS = frozenset("=+*^<>")
-# f(a, b), x[0][1], ++i, a lone operator; a plural as in word(s) and an aside as in sea(salt) are prose.
+# f(a, b), x[0][1], ++i, a lone operator; a name as f(), a plural as in word(s) and an aside as in sea(salt) are prose.
 _CALL = re.compile(
-    r"[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))(?:[^\s(),]{1,2}|[^\s(),]*[\d_.\"'=][^\s(),]*|[^(),]*(?:,[^(),]*)+)?\)"
+    r"[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))(?:[^\s(),]{1,2}|[^\s(),]*[\d_.\"'=][^\s(),]*|[^(),]*(?:,[^(),]*)+)\)"
     r"|\w+(?:\[[^\]\s]*\]){1,4}|\+\+\w+"
     r"|(?<!\S)(?:&&|\|\||::|//|\.\.|<<|>>|\*\*|->|=>|:=|!=|===?|<=|>=)(?!\S)"
 )

@@ -7,7 +7,15 @@ from itertools import pairwise
 
 from service.policy.guards.contrast import MOSTLY, NEARLY, Contrast, Finding, Outcome, apart, between, show
 from service.policy.guards.features import Features
-from service.policy.guards.lexicon import ATTRIBUTES, FOREIGN_NEGATORS, GRADABLE, NEGATORS, PRESENT, PRESENT_CHINESE
+from service.policy.guards.lexicon import (
+    ATTRIBUTES,
+    FOREIGN_NEGATORS,
+    GRADABLE,
+    NEGATORS,
+    PRESENT,
+    PRESENT_CHINESE,
+    UNITS,
+)
 from service.policy.guards.negation import CLAUSE, INABILITY, KNOWLEDGE
 from service.policy.guards.opposites import by_affix, opposites_of
 from service.policy.guards.questions import AUXILIARIES
@@ -25,6 +33,7 @@ _TITLED = frozenset(["movie", "film", "song", "album", "band", "book", "novel", 
 _ABOUT_WORDS = frozenset(
     map(stem, ["word", "letter", "spell", "spelling", "rhyme", "syllable", "plural", "tense", "pronounce", "translate"])
 )
+_UNITS = {stem(name): unit for name, unit in UNITS.items()}
 _ATTRIBUTES = ATTRIBUTES | GRADABLE - {"new", "great", "nice", "kind"}
 _BEFORE_CLAIM = AUXILIARIES | _SUBJECTS
 _ABLE = frozenset({("i", "can"), ("we", "can"), ("i", "could"), ("we", "could")})
@@ -246,4 +255,8 @@ def _collapsed(frame: Sequence[str]) -> list[str]:
 
 
 def _unrelated(a: list[str], b: list[str]) -> list[str]:
-    return [w for w in a if not any(related(w, v) or synonymous(w, v) for v in b)]
+    return [w for w in a if not any(related(w, v) or synonymous(w, v) or _one_unit(w, v) for v in b)]
+
+
+def _one_unit(a: str, b: str) -> bool:
+    return a in _UNITS and _UNITS[a] == _UNITS.get(b)

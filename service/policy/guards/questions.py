@@ -72,6 +72,8 @@ def _asks(tokens: list[Token], i: int, kind: str) -> bool:
 def _noun_after(tokens: list[Token], i: int) -> str:
     """What a question word asks for: what time, what is the time."""
     after = [t.lower for t in tokens[i + 1 : i + 4]]
+    if after[:2] == ["much", "time"]:
+        return "long"
     if "the" in after[:2]:
         after = after[after.index("the") + 1 :]
     return after[0] if after else ""
