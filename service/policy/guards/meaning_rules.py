@@ -150,13 +150,16 @@ def _asked_of(c: Contrast) -> Finding:
     """What is mine here and yours there; who says you for anybody says it in place of I as well."""
     here, there = map(frozenset, c.reworded)
     owned = (here <= _MINE and there <= _YOURS) or (here <= _YOURS and there <= _MINE)
-    return (Outcome.GRAY, show(here, there)) if here and there and owned else None
+    return (Outcome.GRAY, show(*c.reworded)) if here and there and owned else None
 
 
 def names(c: Contrast) -> Finding:
-    numbered = _in_the_plural(c) or _named_on(c)
-    if numbered or c.query.names == c.stored.names or not c.query.names or not c.stored.names:
-        return numbered
+    return _other_names(c) or _in_the_plural(c) or _named_on(c)
+
+
+def _other_names(c: Contrast) -> Finding:
+    if c.query.names == c.stored.names or not c.query.names or not c.stored.names:
+        return None
     left = _unknown_names(c.query.names, c.stored)
     right = _unknown_names(c.stored.names, c.query)
     if left and right and not _initials(left, right):
