@@ -67,7 +67,7 @@ PLACED = _words(
 )
 _PLACED_ALIKE = """
 under below; over above; near beside at; inside in within into during on; through via by across on; until till before
-to; towards toward to; from of on by in; outside out; between among; after on upon for; about on of for
+to; towards toward to; from of on by in; outside out; between among; after on upon for; about on of
 """
 PLACED_ALIKE = tuple(_words(group) for group in _PLACED_ALIKE.split(";"))
 COORDINATORS = _words("and or nor & 和 与 或 及 跟")

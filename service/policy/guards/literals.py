@@ -38,7 +38,8 @@ _AMOUNT = re.compile(
 _VERSION = re.compile(r"v\d+(?:\.\d+)*[\w.-]*|\d+(?:\.\d+){2,}[\w-]*|\d+(?:\.(?:\d+|x))+", re.IGNORECASE)
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 _LONG_DIGITS = 7
-_MARK = re.compile(r"[A-Z]{1,2}[+-]")
+# A mark as A-, a form of dates as DD/MM/YY.
+_MARK = re.compile(r"[A-Z]{1,2}[+-]|[DMYHS]{1,4}(?:[-/.:][DMYHS]{1,4})+|[dmyhs]{1,4}(?:[-/.:][dmyhs]{1,4})+")
 _HUMP = re.compile(r"[a-z][A-Z]")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.){1,4}[A-Za-z]?")
 _RUN_ON = re.compile(r"[a-z]{2,}\.[A-Z][a-z]*")

@@ -180,6 +180,8 @@ APART = [
     (Guard.CODE, "What is t[i][j]?", "What is t[j][i]?"),
     (Guard.CODE, "What does i++ do?", "What does ++i do?"),
     (Guard.CODE, "What does & do in it?", "What does && do in it?"),
+    (Guard.IDENTIFIERS, "Write the date as DD/MM/YY", "Write the date as MM/DD/YY"),
+    (Guard.DIRECTION, "A poem about a goose", "A poem for a goose"),
     (Guard.IDENTIFIERS, "Is grade A rare?", "Is grade A- rare?"),
     (Guard.MANNER, "A short explanation of dew", "An explanation of dew"),
     (Guard.MANNER, "How many moons has Mars? Just the number.", "How many moons has Mars?"),
