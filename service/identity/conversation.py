@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import combining
 
 from service.identity.canonical import CANONICAL_VERSION, digest, hexdigest
 from service.identity.messages import TEXT_PARTS, MessageReader, malformed
@@ -19,6 +20,8 @@ _TALKERS = ("user", "assistant")
 # A fence, or an indented line after what opens a block, or that is an item of a list.
 _BLOCK = re.compile(r"```|[:{\[(][ \t\r]*\n[ \t]+\S|\n[ \t]+(?:[-*+\u2022]|\d+[.)])[ \t]+\S")
 _VERBATIM = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)")
+_MOST_MARKS = 30
+_SIGNS = re.compile(rf"[^\w\s\x00-\u02ff]{{{_MOST_MARKS + 1},}}")
 _TOOL_RESULTS = ("tool", "function", "function_call_output", "custom_tool_call_output")
 
 
@@ -114,7 +117,10 @@ def read_messages(raw: Any, *, trust_urls: bool, instructions: Sequence[Any] = (
 
 
 def semantic_text(text: str) -> str | None:
-    """NFC, each run of white space one space, none at the ends; case as it is. None if nothing is left."""
+    """NFC, each run of white space one space, none at the ends; case as it is. None if nothing is left, or if a letter
+    has more marks than any text's (UAX #15, section 13): to order them takes the square of their number."""
+    if not text.isascii() and any(sum(map(bool, map(combining, run))) > _MOST_MARKS for run in _SIGNS.findall(text)):
+        return None
     return " ".join(unicodedata.normalize("NFC", text).split()) or None
 
 

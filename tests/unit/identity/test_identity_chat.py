@@ -7,6 +7,7 @@ import pytest
 from service.identity.model import ModelIdentity
 from service.identity.request import KeyPolicy, Namespace, Tier, identify_chat
 from service.identity.scope import PART_NAMES
+from service.identity.tier import Reason
 
 MODEL = ModelIdentity("small")
 HERE = Namespace("north", "faq")
@@ -344,6 +345,12 @@ def test_semantic_text_is_normalised_and_the_exact_key_is_not():
     assert one.scope.key == two.scope.key
     assert one.exact_key != two.exact_key
     assert one.tier is Tier.SEMANTIC
+
+
+def test_a_letter_under_more_marks_than_a_text_has_is_matched_exactly():
+    marked = identify(talk(("user", "a" + "\u0301\u0323" * 20)))
+    assert (marked.tier, marked.reason, marked.text) == (Tier.EXACT, Reason.NO_TEXT, None)
+    assert identify(talk(("user", "a" + "\u0301\u0323" * 15 + "\U0001f44d" * 40))).tier is Tier.SEMANTIC
 
 
 def test_case_is_kept():
