@@ -22,8 +22,8 @@ The data API, for applications that look up and store by themselves. [proxy.md](
   "unset".
 - A miss is 200 with `data: []` and a `reason`. Failures are problem+json: [errors.md](errors.md) has codes and
   reasons.
-- Lists come in pages: pass `nextCursor` as `cursor` until it is null. Calls in batches answer 200, with a status for
-  each item.
+- Lists of caches and of entries come in pages: pass `nextCursor` as `cursor` until it is null. Calls in batches answer
+  200, with a status for each item.
 - Searches take the header `x-session-id`: the request graph, and so prefetching, learns from it what follows what.
 - What is acknowledged of a flush, delete, quarantine or verdict holds on every replica.
 
