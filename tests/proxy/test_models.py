@@ -7,7 +7,7 @@ import time
 
 import psycopg
 import pytest
-from asking import PATIENT, Asker, asked, chat, says
+from asking import Asker, asked, chat, says
 
 from service.cache.models import _Watched
 from service.settings import DeclaredModel
@@ -126,7 +126,7 @@ async def test_a_model_that_nobody_asked_for_is_looked_at_before_it_is_used(
 ) -> None:
     shows(upstream)
     says(upstream, "keel", "Oak.", "Elm.")
-    service = await start(probe_interval=0.1, probe_patience=PATIENT)
+    service = await start(probe_interval=0.1)
     async with Asker(service.base) as asker:
         await asker.stored(chat("Which keel?"))
         watched = service.runtime.models._models["small-chat"]
