@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from service.policy.guards.features import Features
 
@@ -38,8 +39,13 @@ class Contrast:
         self.shared = len(query.content) - len(self.query_only)
         longest = max(len(query.content), len(stored.content))
         self.alike = self.shared / longest if longest else 1.0
-        self.query_words, self.stored_words = ([w.lower() for w in side.cased] for side in (query, stored))
+        self.query_words, self.stored_words = _in_small_letters(query.cased), _in_small_letters(stored.cased)
         self.reworded = apart(self.query_words, self.stored_words)
+
+
+@lru_cache(maxsize=8192)
+def _in_small_letters(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(str.lower, words))
 
 
 def apart(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -79,15 +79,17 @@ _AFTER = MappingProxyType(
     | dict.fromkeys(map(stem, ["less", "under", "below", "younger", "earlier", "fewer", "lower"]), _LESS)
 )
 _TURNED = MappingProxyType({_LESS: _MORE, _MORE: _LESS})
+_LITERALS = frozenset({"#", "@"})  # the sigils of numbers and dates
 _OPPOSED = (frozenset({_LESS, _WITHIN}), frozenset({_MORE, _FROM}))
 
 
 def bounds(c: Contrast) -> Finding:
     """One number or date as a bound: the most here and the least there, or the bound here and the value there."""
-    if c.reworded == ([], []) and c.query.frame == c.stored.frame:
+    shared = {w for w in c.query.content if w[0] in _LITERALS}.intersection(c.stored.content)
+    if not shared or (c.reworded == ([], []) and c.query.frame == c.stored.frame):
         return None
     a, b = dict(_bounds(c.query)), dict(_bounds(c.stored))
-    for literal in a.keys() & b.keys():
+    for literal in shared & a.keys() & b.keys():
         here, there = a[literal], b[literal]
         if any(here in low and there in high for low, high in (_OPPOSED, _OPPOSED[::-1])):
             return Outcome.BLOCK, f"{here} {literal[1:]} ≠ {there} {literal[1:]}"
@@ -102,7 +104,7 @@ def _bounds(features: Features) -> Iterator[tuple[str, str]]:
     said = [next(content, "") if w == "_" else w for w in features.frame]
     ranged = "from" in said and not {"to", "until", "till"}.isdisjoint(said)
     for i, item in enumerate(said):
-        if item[:1] in {"#", "@"}:
+        if item[:1] in _LITERALS:
             yield item, "" if ranged else _bound(said, i)
 
 
