@@ -87,18 +87,14 @@ _RULES = MappingProxyType(
     }
 )
 _PASSED = MappingProxyType({guard: Verdict(guard, Outcome.PASS) for guard in Guard})
-_FAR = Verdict(Guard.WORDING, Outcome.GRAY, "hundreds of words differ")
 
 
 def check(query: Features, stored: Features) -> list[Verdict]:
     """Every guard's verdict on serving the stored entry's answer to the query, in the order of `Guard`.
 
-    A guard that fails blocks, and its evidence names the failure's type, so that it is counted and never hidden. Of
-    long texts that differ in most of their words nothing more is compared: `wording` is gray.
+    A guard that fails blocks, and its evidence names the failure's type, so that it is counted and never hidden.
     """
     contrast = Contrast(query, stored)
-    if contrast.far:
-        return [_FAR if guard is Guard.WORDING else _PASSED[guard] for guard in Guard]
     return [_verdict(guard, rule, contrast) for guard, rule in _RULES.items()]
 
 

@@ -10,6 +10,7 @@ from service.policy.guards.features import Features
 
 # Shares of equal content words from which two texts say mostly, or nearly, the same.
 MOSTLY, NEARLY = 0.6, 0.8
+_MOST_PAIRS = 10_000  # of words, which take some 50 ms
 
 
 class Outcome(StrEnum):
@@ -27,12 +28,12 @@ Finding = tuple[Outcome, str] | None
 class Contrast:
     """Both sides with what stands on one of them only; `alike` is the share of content words that both have.
 
-    `query_words` and `stored_words` are all words in small letters, `reworded` what of them one side has alone."""
-
-    MOST_PAIRS = 10_000  # of words that one side has alone; to compare more takes over 50 ms, and nobody is served then
+    `query_words` and `stored_words` are all words in small letters, `reworded` what of them one side has alone. `far`:
+    that is so much that comparing each word with each would hold up all other requests."""
 
     __slots__ = (
-        "alike", "query", "query_only", "query_words", "reworded", "shared", "stored", "stored_only", "stored_words"
+        "alike", "far", "query", "query_only", "query_words", "reworded", "shared",
+        "stored", "stored_only", "stored_words",
     )  # fmt: skip
 
     def __init__(self, query: Features, stored: Features) -> None:
@@ -43,12 +44,8 @@ class Contrast:
         self.alike = self.shared / longest if longest else 1.0
         self.query_words, self.stored_words = _in_small_letters(query.cased), _in_small_letters(stored.cased)
         self.reworded = apart(self.query_words, self.stored_words)
-
-    @property
-    def far(self) -> bool:
-        """Whether so much differs that comparing word with word would hold up all other requests."""
-        alone = ((self.query_only, self.stored_only), self.reworded)
-        return any(len(here) * len(there) > self.MOST_PAIRS for here, there in alone)
+        alone = (self.query_only, self.stored_only), self.reworded
+        self.far = any(len(here) * len(there) > _MOST_PAIRS for here, there in alone)
 
 
 @lru_cache(maxsize=8192)

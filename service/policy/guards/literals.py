@@ -16,8 +16,9 @@ _CODED = frozenset("([&|/<>*=+:")
 _OPERATORS = frozenset("=+*^<>")
 # f(a, b), x[0][1], ++i, a lone operator; a name as f(), a plural as in word(s) and an aside as in sea(salt) are prose.
 _CALL = re.compile(
-    r"[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))(?:[^\s(),]{1,2}|[^\s(),]*[\d_.\"'=][^\s(),]*|[^(),]*(?:,[^(),]*)+)\)"
-    r"|\w+(?:\[[^\]\s]*\]){1,4}|\+\+\w+"
+    r"(?<![\w.])[A-Za-z_][\w.]*'*\((?!(?:s|es|ren)\))"
+    r"(?:[^\s(),]{1,2}|(?=[^\s(),]*[\d_.\"'=])[^\s(),]+|[^(),]*(?:,[^(),]*)+)\)"
+    r"|(?<!\w)\w+(?:\[[^\]\s]{0,80}\]){1,4}|\+\+\w+"
     r"|(?<!\S)(?:&&|\|\||::|//|\.\.|<<|>>|\*\*|->|=>|:=|!=|===?|<=|>=)(?!\S)"
 )
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+", re.IGNORECASE)

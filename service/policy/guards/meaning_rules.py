@@ -100,6 +100,8 @@ def _stem(head: str) -> str:
 
 
 def _denied_by_affix(c: Contrast) -> Finding:
+    if c.far:
+        return None
     denied = {_stem(head) for head in (*c.query.negated, *c.stored.negated)}
     for a in c.query_only:
         for b in c.stored_only:
@@ -117,7 +119,7 @@ def opposites(c: Contrast) -> Finding:
     relations, others = ([w for w in side.frame if w != "_"] for side in (c.query, c.stored))
     here, there = apart(relations, others)
     denying, denied = _negators(here), _negators(there)
-    stored = [*c.stored_only, *denied]
+    stored = {*c.stored_only, *denied}
     negated = bool(denying) != bool(denied)
     for a in [*c.query_only, *denying]:
         for b in opposites_of(a).intersection(stored):
@@ -160,8 +162,8 @@ def names(c: Contrast) -> Finding:
 def _other_names(c: Contrast) -> Finding:
     if c.query.names == c.stored.names or not c.query.names or not c.stored.names:
         return None
-    left = _unknown_names(c.query.names, c.stored)
-    right = _unknown_names(c.stored.names, c.query)
+    left = _unknown_names(c.query.names, c.stored, forms=not c.far)
+    right = _unknown_names(c.stored.names, c.query, forms=not c.far)
     if left and right and not _initials(left, right):
         return Outcome.BLOCK, show(left, right)
     return None
@@ -189,9 +191,11 @@ def _named_on(c: Contrast) -> Finding:
     return (Outcome.GRAY, show(*sides)) if goes_on and all(w in longer.names for w in added) else None
 
 
-def _unknown_names(names: Sequence[str], other: Features) -> list[str]:
+def _unknown_names(names: Sequence[str], other: Features, *, forms: bool) -> list[str]:
+    """Names that the other text has not, nor, where that counts, another form of them."""
     words = {stem(w.lower()) for w in other.cased}
-    return [n for n in names if stem(n) not in words and not any(related(stem(n), w) for w in words)]
+    unknown = [n for n in names if stem(n) not in words]
+    return [n for n in unknown if not any(related(stem(n), w) for w in words)] if forms else unknown
 
 
 def _initials(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -220,29 +224,30 @@ def _moments(features: Features) -> list[str]:
 def wording(c: Contrast) -> Finding:
     """Content words of one side replaced by as many unrelated ones in the same frame, or an attribute added. Else
     fewer or more are another way to say it more often than another question: take place, happen. Where words are asked
-    about, their forms count; of marks alone nothing is seen."""
-    if forms := _forms(c):
-        return Outcome.GRAY, show(*zip(*forms, strict=True))
+    about, their forms count; of marks alone nothing is seen, and of long texts with hundreds of other words no more."""
+    if c.far:
+        return Outcome.GRAY, "hundreds of words differ"
     if not (c.query.content or c.query.cased or c.stored.content or c.stored.cased):
         return Outcome.GRAY, "no words"
-    if qualified := _qualified(c):
-        return qualified
+    return _other_forms(c) or _qualified(c) or _replaced(c)
+
+
+def _other_forms(c: Contrast) -> Finding:
+    here, there = c.reworded
+    if not here or not there or not all(_ABOUT_WORDS & set(side.content) for side in (c.query, c.stored)):
+        return None
+    stems = [(a, b, stem(a), stem(b)) for a in here for b in there]
+    forms = [(a, b) for a, b, x, y in stems if related(x, y) and x not in _ABOUT_WORDS]
+    return (Outcome.GRAY, show(*zip(*forms, strict=True))) if forms else None
+
+
+def _replaced(c: Contrast) -> Finding:
     if not c.shared or _collapsed(c.query.frame) != _collapsed(c.stored.frame):
         return None
     words = [w for w in c.query_only if w[0] not in _LITERAL]
     others = [w for w in c.stored_only if w[0] not in _LITERAL]
     left, right = _unrelated(words, others), _unrelated(others, words)
-    if 0 < len(left) == len(right) <= _SLOT:
-        return Outcome.GRAY, show(left, right)
-    return None
-
-
-def _forms(c: Contrast) -> list[tuple[str, str]]:
-    here, there = c.reworded
-    if not here or not there or not all(_ABOUT_WORDS & set(side.content) for side in (c.query, c.stored)):
-        return []
-    stems = [(a, b, stem(a), stem(b)) for a in here for b in there]
-    return [(a, b) for a, b, x, y in stems if related(x, y) and x not in _ABOUT_WORDS]
+    return (Outcome.GRAY, show(left, right)) if 0 < len(left) == len(right) <= _SLOT else None
 
 
 def _qualified(c: Contrast) -> Finding:
