@@ -231,7 +231,8 @@ def test_it_says_that_nobody_answers_keeps_what_it_showed_and_recovers(shown: Pa
     shown.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/v1/*"]})
     shown.shows("#status", "The service does not answer. Trying again.")
     shown.shows("#summary", "Hit rate\n60.0 %")
-    assert shown.run("return getComputedStyle(document.querySelector('#summary .body')).opacity") != "1"
+    pale = "return getComputedStyle(document.querySelector('#summary .body')).opacity !== '1'"
+    shown.until(lambda: shown.run(pale))  # which it becomes gradually
     shown.browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     shown.shows("#status", "Live")
     shown.until(lambda: shown.run("return document.querySelector('#summary').dataset.kind") == "")
