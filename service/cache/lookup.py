@@ -92,7 +92,7 @@ async def look_up(runtime: Runtime, cache: OpenCache, ask: Ask) -> Looked:
         return looked
     if SEMANTIC in strategies and looked.scope is not None and ask.identity.text is not None:
         await _by_neighbours(runtime, cache, ask, looked)
-    if looked.found is None and (ask.max_age is not None or ask.min_ttl > 0):
+    if looked.scope is not None and looked.found is None and looked.reason != Reason.EXPLORED and _wants_fresh(ask):
         await _name_unfresh(runtime, cache, ask, looked)
     return looked
 
@@ -189,6 +189,10 @@ async def _find_exact(
         answers=ask.variants,
         min_ttl=min_ttl,
     )
+
+
+def _wants_fresh(ask: Ask) -> bool:
+    return ask.max_age is not None or ask.min_ttl > 0
 
 
 async def _name_unfresh(runtime: Runtime, cache: OpenCache, ask: Ask, looked: Looked) -> None:

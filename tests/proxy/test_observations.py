@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
 import pytest
 import pytest_asyncio
 from asking import Asker, asked, chat, says
@@ -112,6 +113,24 @@ async def test_an_explored_hit_gets_the_fresh_answer(upstream: FakeUpstream, ask
     assert (row["entry_id"].hex, row["verdict"], row["served"], row["inclusion"]) == (stored, "wrong", False, 1.0)
     again = await asker.stored(near)
     assert (again.cache, again.text) == ("HIT", OTHER)
+
+
+async def test_an_exploration_stays_one_though_an_older_answer_was_not_wanted(
+    upstream: FakeUpstream, start: Start
+) -> None:
+    first, near = questions("gliding")
+    answers(upstream, "gliding", RIGHT, SAME)
+    service = await start(l1_entries=0)
+    async with Asker(service.base) as asker:
+        await asker.new_cache(explorationRate=1)
+        await asker.stored(first)
+        await asker.stored(near)
+        with psycopg.connect(service.runtime.db.url, autocommit=True) as connection:
+            connection.execute(
+                "update semcache.entry set created_at = now() - interval '1 hour' where prompt like 'How can I%'"
+            )
+        got = await asker.ask(near, cache_control="max-age=600")
+    assert (got.cache, got.reason) == ("MISS", "explored")
 
 
 async def test_an_exploration_whose_model_fails_gets_the_stored_answer(upstream: FakeUpstream, asker: Asker) -> None:

@@ -174,9 +174,10 @@ def _in_the_plural(c: Contrast) -> Finding:
     here, there = c.reworded
     if len(here) != 1 or len(there) != 1 or here[0] == there[0] or stem(here[0]) != stem(there[0]):
         return None
-    before = c.query_words[c.query_words.index(here[0]) - 1]
+    at = c.query_words.index(here[0])
+    titled = at > 0 and c.query_words[at - 1] in _TITLED
     named = here[0] in c.query.names and there[0] in c.stored.names
-    return (Outcome.GRAY, show(here, there)) if named or before in _TITLED else None
+    return (Outcome.GRAY, show(here, there)) if named or titled else None
 
 
 def _named_on(c: Contrast) -> Finding:

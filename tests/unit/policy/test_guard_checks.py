@@ -196,6 +196,7 @@ APART = [
 ]
 
 ALIKE = [
+    ("Keys of which old song", "Key of which old song"),
     ("I don't know how to prune a rose", "How do I prune a rose?"),
     ("I can't see my bill", "see my bill"),
     ("I didn't get the correct rate for cash at the bank", "When I got cash at the bank the rate was odd"),
