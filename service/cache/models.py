@@ -119,10 +119,11 @@ class ModelWatch:
             pause = min(RETRY, self._settings.probe_interval)
             await asyncio.sleep(pause)
             due -= pause
-            again = {name for name, watched in self._models.items() if _failed(watched)}
+            again: set[str] = set()
             if due <= 0:
                 due = self._settings.probe_interval
-                again |= self._round()
+                again = self._round()
+            again |= {name for name, watched in self._models.items() if _failed(watched)}
             if again:
                 await asyncio.wait([self._look(name) for name in again])
 
